@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs of scripts that call init_process_group('hvd'): how they start, how they end, and what they
-leave behind. Prints TAP; starts its ranks itself."""
+"""Jobs of scripts that call init_process_group('hvd'): their start, their end, and the timelines
+and reports that they write. Prints TAP; starts its ranks itself."""
 
 import json
 import os
@@ -51,7 +51,7 @@ for _ in range(3):
 
 
 class Installation:
-    """The package beside its metadata, as a prefix has it."""
+    """A folder with the package and its metadata, as an install has them."""
 
     def __enter__(self):
         self.folder = tempfile.mkdtemp(prefix='hvd-test-')
@@ -75,7 +75,8 @@ class Installation:
 
 
 def finds_entry_points():
-    """torch loads them when it is imported from 2.5 on, or asked for the backend from 2.14 on."""
+    """Whether this torch uses entry points: since 2.5 on import, since 2.14 when a script asks for
+    the backend."""
     version = subprocess.run([launch.PYTHON, '-c', 'import torch; print(torch.__version__)'],
                              text=True, stdout=subprocess.PIPE, check=True).stdout
     return tuple(map(int, re.findall(r'\d+', version)[:2])) >= (2, 5)
@@ -97,9 +98,9 @@ def check_starts(report, place):
     report.line(skip or is_done(status, output),
                 f'torch finds the backend by its entry point, under hvdrun{skip}', output)
     status, output = run(place, START, END)
-    report.line(is_done(status, output), 'a script that imports it starts under hvdrun', output)
+    report.line(is_done(status, output), 'a script that imports the backend starts under hvdrun', output)
     status, output = run(place, START)
-    report.line(is_done(status, output), 'a script ends without destroy_process_group', output)
+    report.line(is_done(status, output), 'a script may end without destroy_process_group', output)
 
 
 def check_torchrun(report, place):
@@ -109,8 +110,8 @@ def check_torchrun(report, place):
         env=bare_environment(GLOO_SOCKET_IFNAME='lo'), text=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, check=False)
     skip = ' # SKIP this torchrun is not for this Python' if 'in to_map' in done.stdout else ''
-    report.line(skip or is_done(done.returncode, done.stdout), f'torchrun starts it{skip}',
-                done.stdout)
+    report.line(skip or is_done(done.returncode, done.stdout),
+                f'torchrun starts a script with the backend{skip}', done.stdout)
 
 
 def check_file(report, place):
@@ -121,21 +122,21 @@ def check_file(report, place):
              for rank in range(2)]
     output = ''.join(rank.communicate()[0] for rank in ranks)
     report.line(is_done(max(abs(rank.returncode) for rank in ranks), output),
-                'ranks meet in a file, without a launcher', output)
+                'ranks without a launcher find each other through a file', output)
 
 
 def check_failures(report, place):
     status, output = run(place, FAILURE % 'raise ValueError("boom")')
     told = [line for line in output.splitlines() if ' rank 1 on ' in line]
     report.line(status == 1 and bool(told) and 'ValueError: boom' in told[-1],
-                'a rank that raises ends the others, who name it', output)
+                'a rank that raises an exception ends the others, which name it', output)
     status, output = run(place, FAILURE % 'os.kill(os.getpid(), 9)')
     report.line(status == 128 + 9 and 'rank 1 ' in output,
-                'so does a rank that is killed', output)
+                'a rank that is killed ends the others, which name it', output)
     status, output = run(place, FAILURE % 'sys.exit(3)')
     told = [line for line in output.splitlines() if ' rank 1 on ' in line]
     report.line(status == 3 and bool(told) and 'left the job' in told[-1],
-                'and one that ends while others wait for it', output)
+                'a rank that ends while others wait for it ends them', output)
 
 
 def check_records(report, place):
@@ -149,7 +150,7 @@ def check_records(report, place):
     report.line(status == 0 and 'all_reduce sum float32 37' in text,
                 'the timeline has the names of the buckets of DDP', f'{output}\n{text[:2000]}')
     report.line('"send to 1"' in text and '"bytes": 12, "tag": 0, "rank": 1' in text,
-                'and a row for messages', text[:4000])
+                'the timeline has a row for messages', text[:4000])
     report.line('hvd' in output and 'allreduce' in output,
                 'HVD_REPORT=1 prints the report of the job', output)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of a group whose calls differ get an error at once. Each rank may choose shapes and layouts
-alone, over hvd as over Gloo."""
+"""Ranks of a group get an error at once if their calls differ. As with Gloo, the ranks may use
+different shapes and layouts with the same number of elements."""
 
 import threading
 from datetime import timedelta
@@ -12,16 +12,16 @@ from distributed_case import PATIENCE, Case, begin_again, gather_into_one, meeti
 
 
 class OwnChoices(Case):
-    """Rank 0 gives a tensor of one shape or layout, the other ranks the same numbers in another."""
+    """Rank 0 uses one shape or layout, and the other ranks use another one for the same numbers."""
 
     def turned(self, rows, columns):
-        """Rank 0: a dense matrix. Others: one of the same numbers whose memory is that of its
-        transpose."""
+        """Returns a matrix: dense on rank 0, and in the memory layout of its transpose on other
+        ranks."""
         tensor = self.mine((rows, columns))
         return tensor if self.rank == 0 else tensor.t().contiguous().t()
 
     def reshaped(self, count):
-        """Rank 0: a row. Others: a matrix."""
+        """Returns a row on rank 0, and a matrix on other ranks."""
         tensor = self.mine((2 * count,))
         return tensor if self.rank == 0 else tensor.view(2, count)
 
@@ -42,7 +42,7 @@ class OwnChoices(Case):
         if self.rank == 0:
             self.check_flat(tensor, self.whole((6,)).sum(0))
 
-    def test_several_tensors_of_one_call_do_too(self):
+    def test_tensors_of_a_coalesced_call_may_differ_in_shape(self):
         tensors = [self.turned(3, 4), self.reshaped(5)]
         dist.group.WORLD.allreduce_coalesced(tensors).wait()
         self.check(tensors[0], self.whole((3, 4)).sum(0))
@@ -56,7 +56,7 @@ class OwnChoices(Case):
         dist.broadcast(tensor, self.size - 1)
         self.check(tensor, self.whole((3, 4))[-1])
 
-    def test_gathers_and_scatters_do_too(self):
+    def test_gathers_and_scatters_take_another_shape_on_each_rank(self):
         whole, parts = self.whole((6,)), torch.zeros(self.size, 2, 3)
         if self.rank > 0:
             parts = parts.view(self.size, 6)
@@ -67,7 +67,7 @@ class OwnChoices(Case):
         self.check_flat(mine, whole[self.rank] * self.size)
 
     def test_split_sizes_may_be_given_by_some_ranks(self):
-        """Rank 0 gives single numbers, the others rows of two."""
+        """Rank 0 passes single numbers, the others rows of two."""
         given = (torch.arange(4 * self.size) + 100 * self.rank)
         expected = torch.cat([100 * each + torch.arange(4) + 4 * self.rank
                               for each in range(self.size)])
@@ -91,7 +91,7 @@ class OwnChoices(Case):
         self.check_same(output, torch.cat([100 * each + torch.arange(2) + 2 * self.rank
                                            for each in range(self.size)]))
 
-    def test_what_two_ranks_exchange_must_be_of_one_size(self):
+    def test_two_ranks_must_agree_on_the_size_that_they_exchange(self):
         if self.size == 1:
             self.skipTest('no other rank to disagree with')
         count = self.size if self.rank == 0 else 2 * self.size
@@ -118,7 +118,7 @@ def barrier(group):
     return dist.barrier(group, async_op=True)
 
 
-# A name, the call of rank 0, that of the others, and how the message has them.
+# (name, call of rank 0, call of the other ranks, and the texts of both in the error)
 DISAGREEMENTS = [
     ('sizes', all_reduce(6), all_reduce(7), 'all_reduce sum float32 6', 'all_reduce sum float32 7'),
     ('reductions', all_reduce(6), all_reduce(6, dist.ReduceOp.MAX), 'all_reduce sum float32 6',
@@ -134,7 +134,7 @@ DISAGREEMENTS = [
 
 
 class Disagreements(Case):
-    """Two ranks disagree, and a third one goes on."""
+    """Two ranks of a group disagree, and the other ranks of the job continue."""
 
     def setUp(self):
         super().setUp()
@@ -149,7 +149,8 @@ class Disagreements(Case):
             function()
 
     def check_disagreement(self, first, second, *texts, before=0):
-        """Returns the group, which is lost then."""
+        """Checks the error if the call of rank 0 differs from that of rank 1, after ``before``
+        equal calls. Returns the group, which cannot be used any more."""
         group = self.group()
         if self.rank < 2:
             for _ in range(before):
@@ -160,14 +161,15 @@ class Disagreements(Case):
                             f"{texts[0]}.*',", 'rank 1 on .* called', f"{texts[1]}.*'\\.")
         return group
 
-    def test_ranks_are_told_both_calls(self):
+    def test_the_error_has_both_calls(self):
         for name, first, second, *texts in DISAGREEMENTS:
             with self.subTest(of=name):
                 self.check_disagreement(first, second, *texts)
         self.check_job_goes_on()
 
-    def test_they_are_told_in_the_steady_state(self):
-        """Calls are replayed by then: the second one, in its turn, or one that is not replayed."""
+    def test_a_disagreement_during_replay_is_reported(self):
+        """The ranks disagree when calls are replayed: one rank makes a call out of turn, or a call
+        that is not replayed."""
         for count in (9, 10):
             with self.subTest(count=count):
                 self.check_disagreement(all_reduce(6), all_reduce(count), 'all_reduce sum float32 6',
@@ -183,7 +185,7 @@ class Disagreements(Case):
                 self.check_told(lambda: call(group).wait())
         self.check_job_goes_on()
 
-    def test_a_future_fails_too(self):
+    def test_a_future_fails_after_a_disagreement(self):
         group = self.group()
         if self.rank < 2:
             future = all_reduce(6 + self.rank)(group).get_future()
@@ -191,7 +193,7 @@ class Disagreements(Case):
         self.check_job_goes_on()
 
     def test_a_call_of_one_rank_alone_is_named(self):
-        """Rank 0 waits for this call after other calls have ended."""
+        """Rank 0 makes a call that rank 1 does not make, and waits for it after other calls."""
         group = self.group()
         if self.rank == 0:
             alone = all_reduce(77)(group)

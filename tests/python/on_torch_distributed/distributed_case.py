@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of the tests of the torch.distributed backend "hvd": there is a default group, and
-results are compared with what was computed here."""
+"""The base of the tests of the torch.distributed backend "hvd". They have a default group and
+compare results with values that they compute themselves."""
 
 import atexit
 import ctypes
@@ -21,13 +21,13 @@ from inputs import nearly, stacked, values
 VERSION = tuple(int(part) for part in torch.__version__.split('+')[0].split('.')[:2])
 gather_into_one = getattr(dist, 'all_gather_single', None) or dist.all_gather_into_tensor
 scatter_from_one = getattr(dist, 'reduce_scatter_single', None) or dist.reduce_scatter_tensor
-PATIENCE = 200  # seconds, for what takes milliseconds on a machine that is not busy
+PATIENCE = 200  # seconds; usually milliseconds suffice
 
 _COMPUTE = {'SUM': torch.add, 'PRODUCT': torch.mul, 'MIN': torch.minimum, 'MAX': torch.maximum,
             'BAND': torch.bitwise_and, 'BOR': torch.bitwise_or, 'BXOR': torch.bitwise_xor}
 
 
-# 'cpu:hvd,cuda:gloo' tests hvd as one of several backends of a group.
+# The value 'cpu:hvd,cuda:gloo' tests hvd as one of several backends of a group.
 BACKEND = os.environ.get('HVD_TEST_BACKEND', 'hvd')
 IS_ALONE = BACKEND == 'hvd'
 
@@ -38,7 +38,7 @@ if IS_ON_GPU:
 
 
 def begin():
-    """Joins the default group: by the launcher's variables; alone without them."""
+    """Joins the default group with the launcher's variables; without them, makes a group of one."""
     if dist.is_initialized():
         return
     if 'RANK' in os.environ:
@@ -48,23 +48,24 @@ def begin():
 
 
 def meeting_place():
-    """A file by which the ranks of the next default group find each other: a port may still be served
-    by the store of the group before it."""
+    """Returns the path of a file through which the ranks of the next default group find each other.
+    A TCP port may still belong to the store of the previous group."""
     path = [tempfile.mktemp(prefix='hvd-test-') if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(path, 0)
     return path[0]
 
 
 def begin_again(place=None):
-    """Ends all groups and makes a new default one, whose ranks meet in ``place``."""
+    """Destroys all groups and makes a new default group, whose ranks find each other through the
+    file ``place``."""
     rank, size, place = dist.get_rank(), dist.get_world_size(), place or meeting_place()
     dist.destroy_process_group()
     dist.init_process_group(BACKEND, init_method=f'file://{place}', rank=rank, world_size=size)
 
 
 def gloo_group(ranks=None, timeout=timedelta(seconds=120)):
-    """A group over Gloo that is never destroyed: torch 1.13 ends the process when it destroys one beside the
-    group's threads ("terminate called without an active exception"), be it at the end of Python."""
+    """Returns a group of Gloo that is never destroyed. torch 1.13 may abort the process when it
+    destroys one ("terminate called without an active exception"), even at the end of Python."""
     group = dist.new_group(ranks, timeout, 'gloo')
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
     return group
@@ -72,14 +73,14 @@ def gloo_group(ranks=None, timeout=timedelta(seconds=120)):
 
 @atexit.register
 def end():
-    """No rank ends before all have done their tests."""
+    """Leaves the default group when all ranks have ended their tests."""
     if dist.is_initialized():
         dist.barrier()
         dist.destroy_process_group()
 
 
 def reduced(whole, op):
-    """What a reduction of the rows of ``whole`` gives, by the name of the operation."""
+    """Returns the reduction of the rows of ``whole`` with the operation of this name."""
     exact = whole.to(torch.float64 if whole.is_floating_point() else torch.int64)
     if op == 'AVG':
         return (exact.sum(0) / len(whole)).to(whole.dtype)
@@ -111,13 +112,13 @@ class Case(unittest.TestCase):
         return stacked(self.size, shape, dtype, salt)
 
     def check(self, result, expected):
-        """Equal but for rounding."""
+        """Asserts that the tensors are equal, except for rounding."""
         self.assertEqual(result.dtype, expected.dtype)
         self.assertEqual(result.shape, expected.shape)
         self.assertTrue(nearly(result, expected), f'{result} is not {expected}')
 
     def check_same(self, result, expected):
-        """Equal to the last bit."""
+        """Asserts that the tensors are exactly equal."""
         self.assertEqual(result.dtype, expected.dtype)
         self.assertEqual(result.tolist(), expected.tolist())
 
@@ -127,7 +128,7 @@ class Case(unittest.TestCase):
         self.assertEqual(ones.tolist(), [self.size] * 2)
 
     def store(self, name):
-        """A store of these ranks, to wait for each other outside of the groups."""
+        """Returns a store of the ranks, with which they can wait for each other without a group."""
         store = dist.distributed_c10d._get_default_store()
         store.set_timeout(timedelta(seconds=PATIENCE))
         return dist.PrefixStore(f'{name} {VERSION}', store)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every collective of torch.distributed over hvd, in all dtypes and layouts, against arithmetic."""
+"""Every collective of torch.distributed over hvd gives the right result in all dtypes and
+layouts."""
 
 import torch
 import torch.distributed as dist
@@ -13,24 +14,24 @@ MOVED = ALL + [getattr(torch, name) for name in
 
 
 def strided(tensor):
-    """The same numbers in memory that is not dense."""
+    """Returns the same numbers in memory that is not dense."""
     wide = torch.zeros(*tensor.shape, 2, dtype=tensor.dtype)
     wide[..., 0] = tensor
     return wide[..., 0]
 
 
 def columns(count, length, dtype):
-    """Tensors none of which is dense."""
+    """Returns tensors that are not dense."""
     return list(torch.zeros(length, count, dtype=dtype).unbind(1))
 
 
 def apart(count, length, dtype):
-    """Dense tensors that do not follow each other in memory."""
+    """Returns dense tensors that are not adjacent in memory."""
     return [torch.zeros(length + 1, dtype=dtype)[1:] for _ in range(count)]
 
 
 def following(count, length, dtype):
-    """Parts of one dense tensor."""
+    """Returns the parts of one dense tensor."""
     return list(torch.zeros(count, length, dtype=dtype).unbind(0))
 
 
@@ -83,7 +84,7 @@ class Reductions(Case):
         total = self.whole((3 * self.size,)).sum(0) / 2
         self.check_same(output, total[3 * self.rank:3 * self.rank + 3])
 
-    def test_a_factor_that_torch_does_not_tell_is_refused(self):
+    def test_premul_sum_is_rejected_if_torch_hides_the_factor(self):
         make = self.maker_of_factors()
         if make(0.5).__getstate__() is not None:
             self.skipTest('this torch tells the factor of PREMUL_SUM')
@@ -178,10 +179,10 @@ class Reductions(Case):
 
 
 class Movements(Case):
-    """All dtypes, also those that libhvd has no numbers for."""
+    """Collectives that move data of all dtypes, also those that libhvd does not know."""
 
     def check_moved(self, results, rows, dtype):
-        """rows: float32 numbers of which the results are those of the dtype."""
+        """Checks the results. ``rows``: the expected numbers as float32."""
         for result, row in zip(results, rows):
             self.assertEqual(result.dtype, dtype)
             expected = row.to(dtype)
@@ -282,7 +283,7 @@ class Movements(Case):
                 self.check_moved([output], [expected], dtype)
 
     def test_all_to_all_single_in_uneven_parts(self):
-        """Rank r sends (r + to) % 3 rows: some parts, and some tensors, are empty."""
+        """Rank r sends (r + i) % 3 rows to rank i: some parts, and some tensors, are empty."""
         def rows(source, target):
             return (source + target) % 3
 
@@ -372,7 +373,7 @@ class SeveralTensors(Case):
 
 class Objects(Case):
 
-    def test_all_ranks_get_all(self):
+    def test_all_ranks_get_the_objects_of_all_ranks(self):
         objects = [None] * self.size
         dist.all_gather_object(objects, {'rank': self.rank, 'long': 'x' * 1000 * self.rank})
         self.assertEqual(objects, [{'rank': rank, 'long': 'x' * 1000 * rank}
@@ -384,7 +385,7 @@ class Objects(Case):
             dist.broadcast_object_list(objects, root)
             self.assertEqual(objects, [('of', root), None])
 
-    def test_the_root_gets_all_and_gives_each_its_own(self):
+    def test_the_root_gathers_all_objects_and_scatters_them(self):
         root = self.size - 1
         is_root = self.rank == root
         objects = [None] * self.size if is_root else None

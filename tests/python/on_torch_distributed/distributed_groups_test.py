@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of the backend hvd: of some ranks, of the same ranks, made and destroyed."""
+"""Groups of the backend hvd: of some ranks, of the same ranks; their creation and destruction."""
 
 import inspect
 import unittest
@@ -17,7 +17,7 @@ HAS_ARGUMENT = inspect.signature(dist.new_group).parameters
 class Groups(Case):
 
     def check_sum(self, group, ranks):
-        """The ranks of the group, and no others, add their numbers."""
+        """Checks that the ranks of the group, and no others, add up their numbers."""
         tensor = torch.tensor([1.0 + self.rank])
         dist.all_reduce(tensor, group=group)
         ours = sum(1.0 + rank for rank in ranks) if self.rank in ranks else 1.0 + self.rank
@@ -31,7 +31,7 @@ class Groups(Case):
         self.assertEqual(dist.get_world_size(group), len(ranks) if is_member else -1)
         if is_member:
             self.assertEqual(dist.get_backend(group), BACKEND)
-            for root in ranks:  # a number of the job
+            for root in ranks:  # a rank of the job, not an index in the group
                 tensor = torch.tensor([float(self.rank)])
                 dist.broadcast(tensor, root, group=group)
                 self.assertEqual(tensor.item(), root)
@@ -46,8 +46,8 @@ class Groups(Case):
 
         self.assertEqual([backend('cpu'), backend('cuda')], ['hvd', 'gloo'])
 
-    def test_a_torch_that_tells_no_group_has_no_other_backends(self):
-        """As 2.7: its options for backends lack the group."""
+    def test_without_the_group_in_its_options_there_are_no_other_backends(self):
+        """Some releases, such as 2.7, do not pass the group in the options of a backend."""
         self.assertFalse(_has_other_backends(None))
 
     def test_the_default_group_is_of_all(self):
@@ -69,7 +69,7 @@ class Groups(Case):
             self.check_sum(group, [rank])
 
     def test_groups_of_the_same_ranks_do_not_mix(self):
-        """The ranks call them in different orders."""
+        """Each rank calls the groups in a different order."""
         groups = [dist.new_group() for _ in range(3)]
         order = groups[self.rank % 3:] + groups[:self.rank % 3]
         works = {}
@@ -81,7 +81,7 @@ class Groups(Case):
             work.wait()
             self.assertEqual(tensor.tolist(), [self.size * (1.0 + index)] * 4)
 
-    def test_groups_of_the_same_some_ranks_do_not_mix(self):
+    def test_groups_of_the_same_subset_of_ranks_do_not_mix(self):
         ranks = list(range(max(self.size - 1, 1)))
         first, second = dist.new_group(ranks), dist.new_group(ranks)
         if self.rank in ranks:
@@ -94,7 +94,7 @@ class Groups(Case):
             self.assertEqual(tensors[first].tolist(), [len(ranks)] * 4)
             self.assertEqual(tensors[second].tolist(), [2.0 * len(ranks)] * 4)
 
-    def test_others_go_on_when_one_is_destroyed(self):
+    def test_other_groups_work_after_one_is_destroyed(self):
         for _ in range(3):
             kept, given_up = dist.new_group(), dist.new_group()
             self.check_sum(given_up, range(self.size))
@@ -103,7 +103,7 @@ class Groups(Case):
             self.check_job_goes_on()
             dist.destroy_process_group(kept)
 
-    def test_a_group_of_some_is_destroyed_by_them_alone(self):
+    def test_a_group_is_destroyed_by_its_members_alone(self):
         ranks = list(range(max(self.size - 1, 1)))
         group = dist.new_group(ranks)
         if self.rank in ranks:
@@ -115,7 +115,7 @@ class Groups(Case):
     def test_members_alone_make_a_group(self):
         if 'use_local_synchronization' not in HAS_ARGUMENT:
             self.skipTest('in this torch all ranks call new_group')
-        self.addCleanup(begin_again)  # torch's names of groups now differ among the ranks
+        self.addCleanup(begin_again)  # torch's names of groups now differ between ranks
         ranks = list(range(max(self.size - 1, 1)))
         if self.rank in ranks:
             group = dist.new_group(ranks, use_local_synchronization=True)
@@ -137,7 +137,7 @@ class Groups(Case):
         with self.assertRaisesRegex(NotImplementedError, 'with PyTorch 2.14 or later'):
             dist.distributed_c10d._get_default_group().monitored_barrier(timedelta(seconds=200))
 
-    def test_a_timeout_of_its_own(self):
+    def test_a_group_has_a_timeout_of_its_own(self):
         group = dist.new_group(timeout=timedelta(seconds=300))
         self.check_sum(group, range(self.size))
 
@@ -168,7 +168,7 @@ class Timeouts(Case):
                 dist.all_reduce(torch.ones(5), group=self.group)
         self.check_job_goes_on()
 
-    def test_a_wait_that_takes_too_long_does_not(self):
+    def test_a_wait_that_takes_too_long_does_not_end_the_group(self):
         if self.rank == 0:
             work = self.all_reduce()
             with self.assertRaisesRegex(RuntimeError, 'Timed out after 0.2 s'):
@@ -199,7 +199,7 @@ class Ends(Case):
             self.skipTest('this torch does not tell a group of its end')
         group = dist.new_group()
         dist.destroy_process_group(group)
-        # TypeError: torch 2.7 fails when it describes the error for its log.
+        # torch 2.7 raises TypeError when it formats the error for its log.
         with self.assertRaises((ValueError, RuntimeError, TypeError)):
             dist.all_reduce(torch.ones(3), group=group)
         self.check_job_goes_on()
@@ -212,7 +212,7 @@ class MonitoredBarrier(Case):
         if VERSION < (2, 14):
             self.skipTest('this torch has monitored_barrier for gloo alone')
 
-    def test_all_pass_when_all_are_there(self):
+    def test_all_ranks_pass_when_all_have_called_it(self):
         store = self.store('monitored')
         for turn in range(3):
             store.add(f'come {turn}', 1)
@@ -220,7 +220,7 @@ class MonitoredBarrier(Case):
             self.assertEqual(store.add(f'come {turn}', 0), self.size)
 
     def check_names(self, pattern, **options):
-        """Rank 0 alone is there in time."""
+        """Checks the error of rank 0 if only rank 0 calls monitored_barrier in time."""
         if self.size == 1:
             self.skipTest('no other rank to miss')
         store = self.store(pattern)

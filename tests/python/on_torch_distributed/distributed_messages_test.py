@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""send and receive, and sums of sparse tensors, by the backend hvd."""
+"""send and recv, and sums of sparse tensors, with the backend hvd."""
 
 import unittest
 
@@ -8,9 +8,9 @@ import torch.distributed as dist
 
 from distributed_case import IS_ALONE, Case
 
-LARGE = 1 << 18  # elements: more than what is copied when it is sent
-# A rank that has sent goes on to the next test, whose messages are not to come to who receives
-# from any rank.
+LARGE = 1 << 18  # elements: a message that is too large to be buffered by the sender
+# The tag of messages to a rank that receives from any rank. A rank that has sent one goes on to the
+# next test, whose messages have other tags.
 FROM_ANY = 4
 
 
@@ -21,7 +21,7 @@ class Messages(Case):
         self.next, self.before = (self.rank + 1) % self.size, (self.rank - 1) % self.size
 
     def around(self, shape):
-        """Each rank sends to the next one."""
+        """Checks that each rank can send to the next one."""
         got = torch.empty(shape)
         operations = [dist.P2POp(dist.isend, self.mine(shape), self.next),
                       dist.P2POp(dist.irecv, got, self.before)]
@@ -31,13 +31,13 @@ class Messages(Case):
             work.wait()
         self.check_same(got, self.whole(shape)[self.before])
 
-    def test_small_ones_in_a_batch(self):
+    def test_small_messages_in_a_batch(self):
         self.around((3,))
 
-    def test_large_ones_in_a_batch(self):
+    def test_large_messages_in_a_batch(self):
         self.around((LARGE,))
 
-    def test_tags_choose(self):
+    def test_tags_select_messages(self):
         if self.rank > 1 or self.size == 1:
             self.skipTest('ranks 0 and 1 alone')
         tags = [3, 1, 2]
@@ -51,7 +51,7 @@ class Messages(Case):
                 self.assertEqual(got.tolist(), [tag] * 2)
 
     @unittest.skipUnless(IS_ALONE, 'torch asks no backend in Python beside others for the source')
-    def test_from_any_rank(self):
+    def test_a_message_is_received_from_any_rank(self):
         if self.size == 1:
             self.skipTest('no other rank')
         if self.rank > 0:
@@ -64,7 +64,7 @@ class Messages(Case):
                 self.assertEqual(got.tolist(), [sources[-1]] * 2)
             self.assertEqual(sorted(sources), list(range(1, self.size)))
 
-    def test_into_memory_that_is_not_dense(self):
+    def test_a_message_is_received_into_memory_that_is_not_dense(self):
         if self.rank > 1 or self.size == 1:
             self.skipTest('ranks 0 and 1 alone')
         if self.rank == 0:
@@ -78,16 +78,17 @@ class Messages(Case):
 class Sparse(Case):
 
     def sparse(self, rank):
-        """Values at a row that all ranks have, and at one of its own."""
+        """Returns a sparse tensor with values in a row that all ranks have, and in one of its
+        own."""
         indices = torch.tensor([[0, rank + 1], [1, 0]])
         return torch.sparse_coo_tensor(indices, torch.tensor([1., 2. + rank]), (self.size + 1, 2))
 
-    def test_they_are_added_up(self):
+    def test_sparse_tensors_are_added_up(self):
         tensor = self.sparse(self.rank)
         dist.all_reduce(tensor)
         expected = sum(self.sparse(rank).to_dense() for rank in range(self.size))
         self.check_same(tensor.to_dense(), expected)
 
-    def test_other_operations_are_refused(self):
+    def test_other_reductions_of_sparse_tensors_are_rejected(self):
         with self.assertRaisesRegex(NotImplementedError, 'SUM and AVG, not by max'):
             dist.all_reduce(self.sparse(self.rank), dist.ReduceOp.MAX)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random programs of torch.distributed's calls: over the backend hvd they give what they give over Gloo.
+"""Random programs of torch.distributed's calls give the same results with the backend hvd as with
+Gloo.
 
-A program is made by several threads, each with a group of its own. Calls of hvd overlap: each rank chooses
-for itself whether it waits for a call at once, later, in another order, by a future or by asking. Those of
-Gloo come one after the other, on dense tensors, which is all that it takes.
+Several threads run a program, each with a group of its own. Calls of hvd overlap: each rank chooses
+whether it waits for a call at once, later, in another order, with a future or by polling. Calls of
+Gloo run one after the other, on dense tensors, because Gloo supports no others.
 
-HVD_TEST_SEED repeats a run, HVD_TEST_SECONDS says for how long to make programs (10)."""
+HVD_TEST_SEED repeats a run. HVD_TEST_SECONDS is how long to run programs; default 10."""
 
 import os
 import random
@@ -24,13 +25,13 @@ from tap import note
 
 SECONDS = float(os.environ.get('HVD_TEST_SECONDS', 10))
 THREADS = 3
-STEPS = 40  # of a thread in a program
-MOST_UNDER_WAY = 24  # more than the calls of one kind that libhvd is given at once
+STEPS = 40  # calls of a thread in a program
+MOST_UNDER_WAY = 24  # more than _AT_ONCE of calls.py
 TIMEOUT = timedelta(seconds=120)
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.int8, torch.uint8, torch.int32, torch.int64]
-SIZES = [0, 1, 2, 3, 5] if VERSION >= (2, 0) else [1, 2, 3, 5]  # older ones of Gloo divide by 0
-GLOO_SCATTERS = VERSION >= (2, 14)  # it has reduce_scatter and all_to_all of lists
+SIZES = [0, 1, 2, 3, 5] if VERSION >= (2, 0) else [1, 2, 3, 5]  # older versions of Gloo divide by 0
+GLOO_SCATTERS = VERSION >= (2, 14)  # Gloo has reduce_scatter and all_to_all of lists
 
 
 def dense(tensor):
@@ -38,7 +39,7 @@ def dense(tensor):
 
 
 def spread(tensor):
-    """The same with gaps between all elements."""
+    """Returns the same numbers with gaps between all elements in memory."""
     whole = torch.full((*tensor.shape, 2), 77).to(tensor.dtype)
     whole[..., 0] = tensor
     return whole[..., 0]
@@ -54,7 +55,7 @@ LAYOUTS = [dense, spread, transposed]
 
 
 class Step:
-    """A call, the same on all ranks but for their values."""
+    """A call, the same on all ranks except for the values of tensors."""
 
     def __init__(self, chance, number, size):
         self.name = chance.choice([name for name in dir(self) if name.startswith('call_')])
@@ -75,7 +76,7 @@ class Step:
                 f'{self.layout.__name__} root {self.root} splits {self.splits}')
 
     def run(self, group, layout, is_async):
-        """The work, or None, and the tensors that get the result."""
+        """Makes the call. Returns the work (or None) and the tensors that receive the result."""
         self.group, self.lay, self.named = group, layout, {'group': group, 'async_op': is_async}
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
         self.job_root = RANKS[group][self.root]
@@ -157,12 +158,12 @@ class Step:
         return dist.all_to_all_single(output, self.mine((self.size, *self.shape)), **self.named), [output]
 
     def call_message(self):
-        """Each rank sends to the next one."""
+        """Sends a message to the next rank, and receives one from the previous rank."""
         output, before = self.room(), (self.rank - 1) % self.size
         ranks = RANKS[self.group]
         if self.size == 1:
             return None, []
-        if self.is_gloo():  # this is plain enough
+        if self.is_gloo():  # the result is known without a message
             return None, [values(before, self.shape, self.dtype, 10 * self.number)]
         self.sent = self.mine()
         sending = dist.isend(self.sent, ranks[(self.rank + 1) % self.size], self.group, self.number)
@@ -174,17 +175,17 @@ class Step:
         return receiving, [output]
 
 
-RANKS = {}  # of the job, by group
+RANKS = {}  # {group: its ranks in the job}
 
 
 class Player:
-    """Makes the calls of one thread."""
+    """Makes the calls of one thread of a program."""
 
     def __init__(self, seed, rank, hvd, gloo):
         self.hvd, self.gloo = hvd, gloo
         chance = random.Random(seed)
         self.steps = [Step(chance, number, len(RANKS[hvd])) for number in range(STEPS)]
-        self.chance = random.Random(f'{seed} {rank}')  # of this rank alone
+        self.chance = random.Random(f'{seed} {rank}')  # different on each rank
         self.under_way = []
         self.failure = None
 
@@ -238,7 +239,8 @@ class Player:
         return wait
 
     def again(self, future):
-        """A callback that makes a call and waits for its future: its shape is that of no other call."""
+        """A callback that makes a call, with a shape that no other call has, and waits for its
+        future."""
         ones = torch.ones(97)
         total = dist.all_reduce(ones, group=self.hvd, async_op=True).get_future().wait()[0]
         assert total.tolist() == [len(RANKS[self.hvd])] * 97, total
@@ -256,7 +258,8 @@ class Player:
 class Programs(Case):
 
     def group_pairs(self, chance):
-        """For each thread the same ranks over both backends, or None where this rank is in none."""
+        """Returns for each thread two groups of the same ranks, one of each backend, or None if
+        this rank is not a member."""
         pairs = []
         for _ in range(THREADS):
             ranks = sorted(chance.sample(range(self.size), chance.randrange(1, self.size + 1)))
@@ -267,7 +270,7 @@ class Programs(Case):
         return pairs
 
     def agree(self, number):
-        """Rank 0's number."""
+        """Returns the number of rank 0 on all ranks."""
         tensor = torch.tensor([number])
         dist.broadcast(tensor, 0)
         return tensor.item()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What newer releases of torch build on process groups, over the backend hvd: sharded models and
-tensors, and compiled ones."""
+"""Features of newer releases of torch that use process groups, with the backend hvd: sharded models
+and tensors, and compiled models."""
 
 import torch
 import torch.distributed as dist
@@ -13,7 +13,7 @@ STEPS = 3
 class ShardedModels(TrainingCase):
 
     def start(self):
-        """A model and what training it with the whole batch gives."""
+        """Returns a model, and the same model after training with the whole batch."""
         model = self.of_rank_0(layers())
         whole = self.of_rank_0(model)
         self.train(whole, torch.optim.SGD(whole.parameters(), 0.1, momentum=0.9), STEPS)
@@ -58,7 +58,7 @@ class ShardedModels(TrainingCase):
 
 class DistributedTensors(TrainingCase):
 
-    def test_they_are_computed_with(self):
+    def test_distributed_tensors_can_be_computed_with(self):
         try:
             from torch.distributed.tensor import Replicate, Shard, distribute_tensor
         except ImportError:

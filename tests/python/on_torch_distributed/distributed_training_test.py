@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Training over the backend hvd gives what one process with the whole batch gives."""
+"""Training with the backend hvd gives the result of one process with the whole batch."""
 
 import contextlib
 import copy
@@ -13,11 +13,11 @@ from torch.nn.parallel import DistributedDataParallel
 from distributed_case import IS_ALONE, Case, gloo_group
 from inputs import values
 
-BATCH = 3  # rows of a rank
+BATCH = 3  # rows on each rank
 
 
 class Branches(torch.nn.Module):
-    """One of two layers is used."""
+    """A model that uses one of two layers."""
 
     def __init__(self):
         super().__init__()
@@ -35,14 +35,14 @@ class TrainingCase(Case):
 
     def setUp(self):
         super().setUp()
-        torch.manual_seed(self.rank)  # ranks begin differently: rank 0's parameters count
+        torch.manual_seed(self.rank)  # the ranks begin with different parameters; those of rank 0 count
 
     def rows(self, step, ranks=None):
         return torch.cat([values(rank, (BATCH, 4), salt=step) for rank in
                           (range(self.size) if ranks is None else ranks)])
 
     def of_rank_0(self, model):
-        """A copy of rank 0's model, on all ranks."""
+        """Returns a copy of rank 0's model, on all ranks."""
         model = copy.deepcopy(model)
         for each in model.state_dict().values():
             dist.broadcast(each, 0)
@@ -101,7 +101,7 @@ class DataParallel(TrainingCase):
         parallel = DistributedDataParallel(model)
         for step in range(2):
             parallel(self.rows(step, [self.rank])).sum().backward()
-        parallel(self.rows(2, [0]))  # buffers are sent before, and all compute the same then
+        parallel(self.rows(2, [0]))  # broadcasts the buffers, then updates them equally on all ranks
         running = [torch.zeros(8) for _ in range(self.size)]
         dist.all_gather(running, model[1].running_mean)
         for each in running:
@@ -151,8 +151,9 @@ class DataParallel(TrainingCase):
                 loss.backward()
 
     def test_powersgd_trains_as_over_gloo(self):
-        """Its callbacks make calls and wait for their futures. Over Gloo, callbacks of different buckets
-        would mix up their calls: one bucket at a time there."""
+        """The callbacks of PowerSGD make calls and wait for their futures. With Gloo, callbacks of
+        different buckets would mix up their calls, so there only one bucket is reduced at a
+        time."""
         from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 
         def one_at_a_time(state, bucket):

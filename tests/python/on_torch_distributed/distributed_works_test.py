@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of the backend hvd that are under way, their futures and their errors."""
+"""Asynchronous calls of the backend hvd, their futures and their errors."""
 
 import contextlib
 import threading
@@ -13,7 +13,7 @@ import torch.distributed as dist
 from distributed_case import IS_ALONE, VERSION, Case, gather_into_one, scatter_from_one, wait_until
 from inputs import values
 
-MANY = 50  # more than the calls of one kind that libhvd is given at once
+MANY = 50  # more than _AT_ONCE of calls.py
 
 
 class Works(Case):
@@ -62,7 +62,7 @@ class Works(Case):
             self.check_same(sent, values(number % self.size, (2,), salt=number))
             self.check_same(gathered, self.whole((2,), salt=number))
 
-    def test_a_call_after_many_that_nobody_waited_for(self):
+    def test_a_call_works_after_many_calls_without_a_wait(self):
         started = [self.start(number) for number in range(MANY)]
         tensor = self.mine((5,))
         dist.all_reduce(tensor)
@@ -72,7 +72,7 @@ class Works(Case):
             self.check_sum(tensor, number)
 
     @unittest.skipUnless(IS_ALONE, 'torch asks no backend in Python beside others')
-    def test_asking_is_enough(self):
+    def test_polling_is_enough_to_complete_a_call(self):
         started = [self.start(number) for number in range(MANY)]
         for number, (tensor, work) in enumerate(started):
             wait_until(work.is_completed, 'the end of a call')
@@ -80,7 +80,7 @@ class Works(Case):
             self.check_sum(tensor, number)
 
     @unittest.skipUnless(IS_ALONE, 'torch asks no backend in Python beside others')
-    def test_asking_is_enough_while_a_future_waits_for_something_late(self):
+    def test_polling_is_enough_while_a_future_waits_for_a_late_call(self):
         tensor = torch.zeros(3)
         late = dist.group.WORLD.recv([tensor], self.rank, 0)
         late.get_future()
@@ -95,7 +95,8 @@ class Works(Case):
 
     @unittest.skipUnless(IS_ALONE, 'torch asks no backend in Python beside others')
     def test_calls_are_repeated_while_one_rank_has_a_future_under_way(self):
-        """Its calls are unordered then. libhvd repeats calls without messages, which also goes on."""
+        """The calls of that rank are then unordered. libhvd continues to replay the repeated
+        calls."""
         ones, tensor = torch.ones(10), torch.zeros(3)
         for number in range(800):
             if number == 400 and self.rank == 0:
@@ -153,7 +154,7 @@ class Works(Case):
 
 class Futures(Case):
 
-    def test_they_complete_by_themselves(self):
+    def test_futures_complete_without_a_wait(self):
         tensors = [self.mine((5,), salt=number) for number in range(MANY)]
         futures = [dist.all_reduce(tensor, async_op=True).get_future() for tensor in tensors]
         for number, future in enumerate(futures):
@@ -162,7 +163,7 @@ class Futures(Case):
             self.check_same(tensors[number], whole)
             self.check_same(future.value()[0], whole)
 
-    def test_functions_are_chained_to_them(self):
+    def test_functions_can_be_chained_to_futures(self):
         told = threading.Event()
 
         def average(future):
@@ -173,7 +174,7 @@ class Futures(Case):
         self.assertTrue(told.wait(200))
         self.check(future.wait(), self.whole((4,)).sum(0) / self.size)
 
-    def test_of_a_call_that_has_ended(self):
+    def test_a_future_of_an_ended_call_is_complete(self):
         tensor = self.mine((4,))
         work = dist.all_reduce(tensor, async_op=True)
         work.wait()
@@ -181,7 +182,7 @@ class Futures(Case):
         self.assertTrue(future.done())
         self.assertIs(future.value()[0], tensor)
 
-    def test_both_are_waited_for(self):
+    def test_a_work_and_its_future_can_both_be_waited_for(self):
         tensor = self.mine((4,))
         work = dist.all_reduce(tensor, async_op=True)
         future = work.get_future()
@@ -192,7 +193,7 @@ class Futures(Case):
 
     @contextlib.contextmanager
     def others_are_late(self, name):
-        """Rank 0 goes through the block before the other ranks begin it."""
+        """A context manager whose block the other ranks enter only when rank 0 has left it."""
         store = self.store(name)
         if self.rank != 0:
             store.wait(['go on'])
@@ -273,7 +274,7 @@ class Futures(Case):
         for future in futures:
             future.wait()
         wait_until(lambda: len(called) == MANY, 'the last callback')
-        if self.rank == 0 and self.size > 1:  # alone, calls end while futures are asked for
+        if self.rank == 0 and self.size > 1:  # with one rank, calls end before get_future()
             self.assertEqual(called, sorted(called))
 
     def test_a_late_message_holds_nothing_up(self):
@@ -288,7 +289,7 @@ class Futures(Case):
         self.assertEqual(received.value()[0].tolist(), [1.0] * 3)
 
     @unittest.skipUnless(IS_ALONE, 'torch gives each caller another object')
-    def test_threads_get_the_same_one(self):
+    def test_threads_get_the_same_future(self):
         both = threading.Barrier(2)
         real, futures = torch.futures.Future.__init__, []
 
@@ -296,7 +297,7 @@ class Futures(Case):
             try:
                 both.wait(0.2)
             except threading.BrokenBarrierError:
-                pass  # the other thread waits, as it should
+                pass  # the other thread is waiting, as expected
             real(future, *arguments, **named)
 
         work = dist.all_reduce(torch.ones(2), async_op=True)
@@ -310,7 +311,7 @@ class Futures(Case):
         self.assertIs(futures[0], futures[1])
         self.check_same(futures[0].wait()[0], torch.full((2,), float(self.size)))
 
-    def test_of_all_gather_has_the_tensors_of_all_ranks(self):
+    def test_the_future_of_all_gather_has_the_tensors_of_all_ranks(self):
         outputs = [torch.zeros(2) for _ in range(self.size)]
         work = dist.all_gather(outputs, self.mine((2,)), async_op=True)
         self.check_same(torch.stack(work.get_future().wait()), self.whole((2,)))
@@ -330,7 +331,7 @@ class Futures(Case):
         self.check_same(tensor.to_dense(), self.whole((3, 4)).sum(0))
 
     @unittest.skipIf(VERSION < (2, 1), 'this torch does not tell that a group is destroyed')
-    def test_of_a_group_that_is_destroyed(self):
+    def test_the_future_of_a_destroyed_group_fails(self):
         group = dist.new_group(list(range(self.size)))
         future = group.recv([torch.zeros(3)], group.rank(), 0).get_future()
         dist.destroy_process_group(group)
@@ -340,7 +341,7 @@ class Futures(Case):
 
 
 class Errors(Case):
-    """After each of them the group is as before."""
+    """Errors after which the group can still be used."""
 
     def tearDown(self):
         self.check_job_goes_on()
@@ -363,7 +364,7 @@ class Errors(Case):
         with self.assertRaisesRegex(ValueError, f'{3 * self.size + 3} elements.* {3 * self.size}'):
             dist.group.WORLD._reduce_scatter_base(torch.zeros(3), torch.zeros(self.size + 1, 3))
 
-    def test_what_does_not_divide_is_refused(self):
+    def test_sizes_that_do_not_divide_evenly_are_rejected(self):
         if self.size == 1:
             self.skipTest('everything divides by 1')
         with self.assertRaisesRegex((ValueError, RuntimeError), 'divide'):

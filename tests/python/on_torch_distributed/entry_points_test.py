@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An installation by meson and a wheel have the same entry points, and they lead somewhere."""
+"""An install by meson and a wheel have the same entry points, which name existing functions."""
 
 import ast
 import configparser
@@ -21,7 +21,8 @@ def of_the_installation():
 
 
 def of_the_wheel():
-    """Python reads TOML from 3.11 on; these tables are simple."""
+    """Returns the entry points of the wheel. Parses the tables itself, because Python before 3.11
+    cannot read TOML."""
     with open(os.path.join(PACKAGE, 'pyproject.toml')) as file:
         tables = TABLE.findall(file.read())
     lines = re.compile(r'^(\w+) = "(.*)"$', re.MULTILINE)
@@ -30,14 +31,14 @@ def of_the_wheel():
 
 class EntryPoints(unittest.TestCase):
 
-    def test_both_have_the_same(self):
+    def test_install_and_wheel_have_the_same_entry_points(self):
         self.assertEqual(of_the_installation(), of_the_wheel())
 
     def test_torch_finds_the_backend_in_either_group(self):
         for group in GROUPS:
             self.assertEqual(list(of_the_installation()[group]), ['hvd'])
 
-    def test_they_name_functions_that_there_are(self):
+    def test_entry_points_name_existing_functions(self):
         for group in of_the_installation().values():
             for place in group.values():
                 module, function = place.split(':')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The flight recorder of the backend hvd: the files that ranks write when a call fails, and what
-torchfrtrace makes of them. Prints TAP; starts its ranks itself."""
+"""The flight recorder of the backend hvd: the files that ranks write when a call fails, and the
+output of torchfrtrace for them. Prints TAP; starts its ranks itself."""
 
 import os
 import pickle
@@ -59,9 +59,9 @@ TRACE = 'torch.distributed.flight_recorder.fr_trace'
 
 
 def fly(place, how, name=None, prefix='rank_', links=None, **variables):
-    """Runs the script on two ranks, which end in this way; returns its output, and the files of ranks
-    0 and 1: what they contain, or None. ``links``: where links lead that another user has put in the
-    places of the files."""
+    """Runs the script on two ranks, which fail in the way ``how``. Returns the folder of the files,
+    the output, and the contents of the files of both ranks (None if there is no file). ``links``:
+    the target of symbolic links that another user has put in the place of the files."""
     folder = os.path.join(place, name or how)
     os.mkdir(folder)
     script = os.path.join(place, 'script.py')
@@ -82,7 +82,7 @@ def fly(place, how, name=None, prefix='rank_', links=None, **variables):
 
 
 def last(contents):
-    """The last call of a rank: its name, state and sizes."""
+    """Returns the name, state and sizes of the last call of a rank, or None."""
     if contents is None or not contents['entries']:
         return None
     entry = contents['entries'][-1]
@@ -90,7 +90,8 @@ def last(contents):
 
 
 def trace(report, folder):
-    """What torchfrtrace says: a collective that one rank has not called, and nothing of those before."""
+    """Checks that torchfrtrace names the collective that one rank has not called, and no earlier
+    one."""
     promise = 'torchfrtrace names the collective, and the rank that has not called it'
     done = subprocess.run([launch.PYTHON, '-m', TRACE, folder], text=True, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
@@ -99,11 +100,11 @@ def trace(report, folder):
         return
     told = [line for line in done.stdout.splitlines() if line.startswith(('collective: ', 'missing'))]
     report.line(told == ['collective: hvd:all_reduce', 'missing ranks: {1}'], promise, done.stdout)
-    report.line('script.py:' in done.stdout, 'and the line of the script', done.stdout)
+    report.line('script.py:' in done.stdout, 'torchfrtrace names the line of the script', done.stdout)
 
 
 def check(report):
-    # As long as it takes: the ranks end as soon as both have written.
+    # A long time, because the ranks end as soon as both have written their files.
     on = {'TORCH_FR_BUFFER_SIZE': '50', 'TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC': '200000'}
     waiting = 'hvd:all_reduce', 'scheduled', [(7,)]
     place = report.directory
@@ -114,10 +115,10 @@ def check(report):
     report.line(last(first) == waiting, 'a rank writes the call that has timed out',
                 f'{last(first)}\n{output}')
     report.line(last(second) == ('hvd:send 1->0', 'completed', [(6,)]),
-                'so does the rank that has not called it, with the call before',
+                'the rank that has not called it writes the call before',
                 f'{last(second)}\n{output}')
     with open(victim, 'rb') as file:
-        report.line(file.read() == b'precious', 'links of others are not followed', output)
+        report.line(file.read() == b'precious', 'ranks do not follow links of other users', output)
     modes = {name: oct(os.lstat(os.path.join(folder, name)).st_mode) for name in os.listdir(folder)
              if name != 'rank_0.part'}
     report.line(modes == {'rank_0': '0o100600', 'rank_1': '0o100600'},
@@ -128,21 +129,21 @@ def check(report):
     report.line(last(first) == ('hvd:recv 0<-?', 'scheduled', [(8,)]),
                 'a rank writes that it waits for a message from any rank',
                 f'{last(first)}\n{output}')
-    on['TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC'] = '0'  # that of a rank which is not there
-    # An empty name is none: the files go to the cache folder of the user.
+    on['TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC'] = '0'  # do not wait for a rank that was killed
+    # An empty variable counts as unset, so the files go to the cache folder of the user.
     home = os.path.join(place, 'killed')
     _, output, (first, second) = fly(place, 'killed', prefix='.cache/hvd/trace_rank_', HOME=home,
                                      TORCH_FR_DUMP_TEMP_FILE='', XDG_CACHE_HOME='', **on)
     report.line(last(first) == waiting and second is None,
-                'a rank writes the call that another has died in, to a folder of its user',
+                'a rank writes the call in which another rank has died, to the cache folder of its user',
                 f'{last(first)}\n{output}')
     mode = os.stat(os.path.join(home, '.cache/hvd')).st_mode if first else 0
-    report.line(mode == 0o40700, 'which nobody else may enter', oct(mode))
+    report.line(mode == 0o40700, 'other users cannot enter that folder', oct(mode))
     folder, output, _ = fly(place, 'well', **on)
-    report.line(os.listdir(folder) == [], 'no file is written if all goes well', output)
+    report.line(os.listdir(folder) == [], 'no file is written if no call fails', output)
     folder, output, _ = fly(place, 'killed', 'off')
     report.line('rank 1' in output and os.listdir(folder) == [],
-                'nor when a rank dies and nobody has asked for files', output)
+                'no file is written if a rank dies while recording is off', output)
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of calls of the backend hvd whose tensors are on a GPU, on the stand-ins of tests/fake_gpu, where
-a stream that does not wait sees old data. torch's streams, events and futures have doubles."""
+"""Streams of calls of the backend hvd with tensors on a GPU, on the stand-ins of tests/fake_gpu.
+There a stream that does not wait reads old data. Test doubles replace torch's streams, events and
+futures."""
 
 import contextlib
 import ctypes
@@ -19,15 +20,15 @@ from horovod.torch.collectives import tensors as memory
 from horovod.torch.distributed import reductions
 from horovod.torch.distributed.memory import Memory
 
-MANY = 40  # more than the calls of one kind that libhvd is given at once
-LATE = 60  # copies before the input is there, some milliseconds
+MANY = 40  # more than _AT_ONCE of calls.py
+LATE = 60  # copies on the stream before the input, which take some milliseconds
 
 _thread = threading.local()
 _context = ctypes.c_void_p()
 
 
 def use_device():
-    """Each thread needs the context."""
+    """Makes the CUDA context current in this thread, once."""
     if not getattr(_thread, 'has_context', False):
         call('cuDevicePrimaryCtxRetain', ctypes.byref(_context), 0)
         call('cuCtxPushCurrent_v2', _context)
@@ -35,7 +36,7 @@ def use_device():
 
 
 class Stream:
-    """As torch.cuda.Stream."""
+    """A double of torch.cuda.Stream."""
 
     def __init__(self, device=None, handle=None):
         use_device()
@@ -50,7 +51,7 @@ class Stream:
 
 
 class Event:
-    """As torch.cuda.Event."""
+    """A double of torch.cuda.Event."""
 
     def __init__(self):
         use_device()
@@ -66,7 +67,7 @@ class Event:
 
 
 class Future:
-    """As torch.futures.Future, for tensors that are none."""
+    """A double of torch.futures.Future, for doubles of tensors."""
 
     def __init__(self, devices=None):
         self.devices = devices
@@ -90,7 +91,7 @@ def current_stream(device=None):
 
 @contextlib.contextmanager
 def stream(chosen):
-    """As torch.cuda.stream."""
+    """Makes the stream current in this thread, like torch.cuda.stream."""
     before, _thread.stream = getattr(_thread, 'stream', None), chosen
     try:
         yield
@@ -100,7 +101,7 @@ def stream(chosen):
 
 @contextlib.contextmanager
 def on(chosen):
-    """The same for a thread that makes doubles of tensors."""
+    """Like stream(), for a thread that makes doubles of tensors."""
     with stream(chosen), gpu_test.on_stream(ctypes.c_void_p(chosen.cuda_stream)):
         yield
 
@@ -127,7 +128,7 @@ class Works(unittest.TestCase):
         cls.rank, cls.size = dist.get_rank(), dist.get_world_size()
 
     def setUp(self):
-        self.waits = []  # (name of thread, stream) of those that were made to wait for a collective
+        self.waits = []  # (name of thread, stream) of each hvd_wait_on
         real = lib.hvd_wait_on
 
         def spy(pointer, stream, patience_ms, error):
@@ -141,7 +142,8 @@ class Works(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def start(self, number=0, finish=None, count=3):
-        """Adds up tensors whose values come late; returns the tensor and the work."""
+        """Starts an allreduce of tensors whose values are computed late; returns the tensor and the
+        work."""
         tensor = Double([count], [self.rank, number, 1][:count], late=LATE)
         word, how = reductions.find(dist.ReduceOp.SUM, torch.ones(1))
         shape = torch.Size([count])
@@ -215,7 +217,7 @@ class Works(unittest.TestCase):
             self.assertEqual(copies[0].tolist(), self.expected(7))
 
     def test_a_call_is_completed_when_the_device_has_its_result(self):
-        """Its values are read on a stream that does not wait."""
+        """After is_completed(), a stream that does not wait can read the result."""
         tensor, work = self.start(5)
         wait_until(work.get_future().done, 'the end of a future')
         wait_until(work.is_completed, 'the end of a call')

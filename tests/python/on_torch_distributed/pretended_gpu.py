@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes tensors of the host pass for a GPU's, on the stand-ins of tests/fake_gpu with
-FAKE_GPU_PAGEABLE=1: a torch for CPUs makes no CUDA tensors, but runs DistributedDataParallel and FSDP.
+"""Lets hvd treat host tensors as tensors on a GPU, on the stand-ins of tests/fake_gpu with
+FAKE_GPU_PAGEABLE=1. So a torch for CPUs can test DistributedDataParallel and FSDP on stand-ins.
 
-hvd and the stand-ins treat them like memory of a device. torch computes at once, on no stream; so
-the host waits wherever hvd has made the caller's stream wait."""
+hvd and the stand-ins treat host memory as memory of a device. torch computes on the host, without
+streams, so the host waits whenever hvd has made the caller's stream wait."""
 
 import contextlib
 import ctypes
@@ -20,7 +20,7 @@ _waits = []
 
 
 class _Stream:
-    """The current one."""
+    """The current stream."""
 
     def __init__(self):
         self._cuda = ctypes.CDLL('libcuda.so.1')
@@ -37,7 +37,7 @@ class _Stream:
         return self._handle.value
 
     def finish(self):
-        """Waits until it has done all that is on it, in any thread."""
+        """Waits until the stream has completed its work. Any thread may call it."""
         event = ctypes.c_void_p()
         self._call('cuCtxPushCurrent_v2', self._context)
         self._call('cuEventCreate', ctypes.byref(event), 0)
@@ -54,7 +54,7 @@ class _Stream:
 
 
 def install():
-    """From now on, for hvd, all tensors are on GPU 0."""
+    """Makes hvd treat all tensors as tensors on GPU 0 from now on."""
     stream, wait_on = _Stream(), lib.hvd_wait_on
 
     def wait_on_and_finish(*arguments):
@@ -68,7 +68,7 @@ def install():
     torch.Tensor.get_device = lambda self: 0
     tensors.is_on_gpu = lambda tensor: True
     tensors._current_stream = stream.handle
-    # All that is on the stream has been done when its host goes on.
+    # These need do nothing, because the host has waited for the stream.
     tensors._Stream.mark = tensors._Stream.free_cache = lambda self: None
     tensors._Stream.follow = tensors._Stream.record = lambda self, _: None
     Waiter._stream_for = lambda self, work: contextlib.nullcontext()
@@ -76,5 +76,5 @@ def install():
 
 
 def waits():
-    """How often the caller's stream has waited for a collective or message."""
+    """Returns how often the caller's stream has waited for a collective or message."""
     return len(_waits)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tests that tensors pass for a GPU's, on which the other tests rely."""
+"""hvd really treats host tensors as tensors on a GPU, on which the other tests rely."""
 
 import unittest
 

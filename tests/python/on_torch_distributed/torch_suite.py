@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the suite that torch ships for its backends (torch.testing._internal.distributed) over hvd, and
-prints TAP: a line for each test that is not skipped.
+"""Runs torch's own test suite for backends (torch.testing._internal.distributed) with hvd, and
+prints a TAP line for each test that is not skipped.
 
     tests/python/on_torch_distributed/torch_suite.py --build build --ranks 2 [TEST...]
 
-All ranks run one test after the other in one job, which takes minutes where a process for each test
-and rank takes hours. What can be in a bad state after a failure is started anew. The suite knows
-Gloo by name, so hvd takes Gloo's place: every test that Gloo can pass is tried. --backend gloo runs
-the same with Gloo, to compare. Most tests of GPUs skip; tests of torch's profiler are left out, because
-they count events that only Gloo itself writes.
+All ranks run the tests one after the other in one job, which takes minutes; a process for each test
+and rank would take hours. After a failure a new job continues. The suite knows Gloo by name, so hvd
+replaces Gloo, and every test that Gloo can pass is tried. --backend gloo runs the same tests with
+Gloo, to compare. Most tests of GPUs are skipped. Tests of torch's profiler are left out, because
+they count events that only Gloo writes.
 
-KNOWN lists the tests that fail, with the reason and where they do: over which backends, with
-which releases of torch, on how many ranks. A test that fails without being listed is not ok,
-nor is a listed one that passes. Failures are tried a second time: torch's tests have time limits that
-a busy machine may exceed.
+KNOWN lists the tests that fail, with the reason, and the backends, releases of torch and numbers of
+ranks for which they fail. A test that fails without being listed is not ok, and neither is a listed
+test that passes. Failed tests run a second time, because a busy machine may exceed their time
+limits.
 
-For current releases of torch: --python $(tests/torch_env.sh). The suite needs the package expecttest,
+For current releases of torch: --python $(tests/torch_env.sh). The suite needs the package
+    expecttest,
 which that environment has.
 """
 
@@ -35,11 +36,12 @@ import launch  # noqa: E402
 from report import Report  # noqa: E402
 
 MOST_STARTS = 60
-FEWEST_PASS = 80  # of a whole run: as many as do in the oldest release on two ranks, about
+FEWEST_PASS = 80  # the least number of tests that pass in a whole run, on any supported release
 
 
 class Failure:
-    """Why a test fails: over these backends, with torch before this version, and on fewer ranks."""
+    """The reason of a failure, which occurs with these backends, with torch before this version,
+    and on fewer than this number of ranks."""
 
     def __init__(self, reason, backends=('hvd', 'gloo'), before=(99,), ranks=99):
         self.reason = reason
@@ -77,14 +79,14 @@ KNOWN = {
 
 
 def version_of_torch(python):
-    """As (2, 15)."""
+    """Returns the version of torch, such as (2, 15)."""
     found = subprocess.run([python, '-c', 'from importlib.metadata import version; print(version("torch"))'],
                            stdout=subprocess.PIPE, text=True, check=True).stdout
     return tuple(map(int, found.split('.')[:2]))
 
 
 def known(options):
-    """{test: reason} of those of KNOWN that fail here."""
+    """Returns {test: reason} for the tests of KNOWN that fail here."""
     version = version_of_torch(options.python)
     return {name: failure.reason for name, failure in KNOWN.items()
             if (not options.tests or name in options.tests)
@@ -92,7 +94,7 @@ def known(options):
 
 
 def run_once(options, directory, failing, tests):
-    """One job, which ends at the first failure; its exit status."""
+    """Runs a job, which ends at the first failure; returns its exit status."""
     hvdrun = os.path.join(options.build, 'pmix_boot', 'hvdrun', 'hvdrun')
     environment = dict(
         os.environ, OMP_NUM_THREADS='1', BACKEND='gloo', HVD_SUITE_BACKEND=options.backend,
@@ -109,7 +111,7 @@ def run_once(options, directory, failing, tests):
 
 
 def outcomes(options, directory):
-    """{test: [(word, reason) of each rank]}"""
+    """Reads the results; returns {test: [(word, reason) of each rank]}."""
     seen = collections.defaultdict(dict)
     for rank in range(options.ranks):
         path = os.path.join(directory, f'results.{rank}')
@@ -121,7 +123,7 @@ def outcomes(options, directory):
 
 
 def run(options, failing, tests):
-    """The outcomes of the tests, and what the jobs have printed."""
+    """Runs jobs until all tests have run; returns the outcomes and the output of the jobs."""
     with tempfile.TemporaryDirectory(prefix='hvd-suite-') as directory:
         starts = 1
         while run_once(options, directory, failing, tests) != 0 and starts < MOST_STARTS:
@@ -142,7 +144,7 @@ def failures(results, failing):
 
 
 def run_again(options, failing, results):
-    """Unexpected failures get the outcome of a second try; returns what it has printed."""
+    """Runs unexpected failures again and replaces their outcomes; returns the output."""
     names = failures(results, failing)
     if not names:
         return ''

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One rank of a job that runs torch's suite: torch_suite.py tells how. Results are appended to a file, a
-line a test; those that have a line are not run again. HVD_SUITE_KNOWN names tests that are expected to
-fail, of themselves: they are run last, and the job goes on after them."""
+"""A rank of a job that runs torch's suite for torch_suite.py. It appends a line for each test to a
+file, and does not run tests again that have a line. HVD_SUITE_KNOWN names the tests that are
+expected to fail. They run last, and the job continues after them."""
 
 import faulthandler
 import os
@@ -17,7 +17,7 @@ import torch.distributed as dist
 from torch.testing._internal import common_distributed, common_utils
 
 RANK, SIZE = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
-# Releases after 1.13 run the tests of groups of some ranks on eight ranks and more; three are enough.
+# Releases after 1.13 run tests of groups of some ranks only on eight or more ranks; three suffice.
 common_distributed.skip_if_small_worldsize = unittest.skipIf(SIZE < 3, 'it needs three ranks')
 
 from torch.testing._internal.distributed import distributed_test as suite  # noqa: E402
@@ -25,12 +25,12 @@ from torch.testing._internal.distributed import distributed_test as suite  # noq
 DIRECTORY = os.environ['HVD_SUITE_DIRECTORY']
 BACKEND = os.environ['HVD_SUITE_BACKEND']
 KNOWN = os.environ['HVD_SUITE_KNOWN'].split()
-LONGEST = 60  # seconds of a test
-LONGEST_KNOWN = 15  # of one that fails
+LONGEST = 60  # time limit of a test in seconds
+LONGEST_KNOWN = 15  # time limit of a test that is expected to fail
 HURRIED = 'test_barrier_timeout_global'
-AGAIN = 7  # exit status after a failure: another job goes on
+AGAIN = 7  # exit status after a failure, which makes torch_suite.py start another job
 
-# Of ranks that wait for each other between tests, whatever became of the groups.
+# With this store the ranks wait for each other between tests, independently of groups.
 MEETING = dist.FileStore(os.path.join(DIRECTORY, f'meeting.{os.getppid()}'), SIZE)
 
 
@@ -45,14 +45,14 @@ def take_the_place_of_gloo():
     dist.Backend._plugins['GLOO'] = dist.Backend._plugins['HVD']
     kinds = getattr(dist.Backend, 'backend_type_map', {})
     kinds['gloo'] = kinds.get('hvd')
-    # Torch checks the calls of its own backends when TORCH_DISTRIBUTED_DEBUG is DETAIL, not hvd's.
+    # With TORCH_DISTRIBUTED_DEBUG=DETAIL torch checks the calls of its own backends only.
     c10d._create_process_group_wrapper = lambda wrapped_pg, **_: wrapped_pg
-    if not hasattr(c10d, '_create_gloo_process_group'):  # torch makes it by its class
+    if not hasattr(c10d, '_create_gloo_process_group'):  # older torch calls the class instead
         c10d.ProcessGroupGloo = TypeOfGroups('ProcessGroupGloo', (), {})
 
 
 class TypeOfGroups(type):
-    """Makes groups of hvd, which older torch believes to be of this type."""
+    """A type whose instances are groups of hvd, for older torch, which calls ProcessGroupGloo()."""
 
     def __call__(cls, *arguments, **named):
         return group_of_older_torch(*arguments, **named)
@@ -75,7 +75,7 @@ def group_of_older_torch(store, rank, size, timeout=None):
 
 
 def meet(what):
-    """All ranks come here; the job ends if one does not."""
+    """Waits until all ranks have called this; ends the job if one does not."""
     MEETING.add(what, 1)
     until = time.monotonic() + 2 * LONGEST
     while MEETING.add(what, 0) < SIZE:
@@ -100,8 +100,8 @@ def why_skipped(status):
 
 
 def run(test, name):
-    """The word and reason of a test. Also of one that torch skips for Gloo, by an attribute: hvd may
-    have what Gloo lacks."""
+    """Runs a test, even if torch skips it for Gloo by an attribute, because hvd may support it.
+    Returns the word and the reason."""
     try:
         timeout = suite.CUSTOM_PG_TIMEOUT.get(name, 40)
         dist.init_process_group('gloo', init_method=test.init_method, rank=RANK, world_size=SIZE,
@@ -122,7 +122,7 @@ def run(test, name):
 
 
 def leave(word):
-    """The word and reason of leaving the group."""
+    """Leaves the group; returns the word and the reason."""
     try:
         if word == 'failed' and BACKEND == 'hvd':
             from horovod.common.basics import basics
@@ -139,12 +139,12 @@ def is_late(*_):
 
 
 def take(number, name):
-    """One test; ends the job if it fails unexpectedly on any rank."""
+    """Runs one test; ends the job if it fails unexpectedly on any rank."""
     meet(f'{number} begins')
     test = Suite(name)
     test.rank = RANK
     test.file_name = os.path.join(DIRECTORY, f'store.{os.getppid()}.{number}')
-    # Has one second, after which 1.13 looks again for a rank 0 that does not listen yet.
+    # This test has a time limit of one second, within which rank 0 may not listen yet: use a file.
     suite.INIT_METHOD = f'file://{test.file_name}.again' if name == HURRIED else 'env://'
     suite.Barrier.barrier_id = 0
     if RANK == 0:
