@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a reduction of the ranks' arrays is, in plain arithmetic, and how far off a result may be.
+"""Computes reductions in plain arithmetic, and the largest allowed error of a result.
 
-Integers are exact: computed with Python's, then wrapped. Floats are computed in double precision or
-better from inputs that their type can hold; a result may differ by the roundings that the type and
-the number of ranks cost, and by nothing else. Arrays of floats are of float64 here, whatever type
-they stand for; bool arrays are bool, integer arrays are of their own type.
+Integers are exact: they are computed with Python's integers and then wrapped. Floats are computed
+    in
+double precision or better, from inputs that their type can represent; a result may differ only by
+the roundings that the type and the number of ranks make necessary. Arrays that stand for floats of
+any type are float64 here. Bool arrays are bool, integer arrays have their own type.
 """
 
 import math
@@ -16,36 +17,37 @@ FLOATS = ('float16', 'bfloat16', 'float32', 'float64')
 ALL = INTEGERS + FLOATS + ('bool',)
 OPS = ('Average', 'Sum', 'Min', 'Max', 'Product', 'Adasum')
 
-# Of a float type: bits of its significand, and the exponent of its smallest number above zero.
+# For each float type: the bits of its significand, and the exponent of its smallest positive
+# number.
 _SIGNIFICAND = {'float16': 11, 'bfloat16': 8, 'float32': 24, 'float64': 53}
 _SMALLEST = {'float16': -24, 'bfloat16': -133, 'float32': -149, 'float64': -1074}
 _PRECISE = np.longdouble
 
 
 def unit(dtype):
-    """The greatest relative error of one rounding to the type."""
+    """Returns the largest relative error of one rounding to the type."""
     return 2.0 ** -_SIGNIFICAND[dtype]
 
 
 def smallest(dtype):
-    """The least number above zero."""
+    """Returns the smallest positive number of the type."""
     return 2.0 ** _SMALLEST[dtype]
 
 
 def rounded(values, dtype):
-    """The nearest numbers of the type; what is too large for it stays so."""
+    """Returns the nearest numbers of the type. Numbers that are too large stay as they are."""
     values = np.asarray(values, np.float64)
     exponent = np.maximum(np.frexp(values)[1] - _SIGNIFICAND[dtype], _SMALLEST[dtype])
     return np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent)
 
 
 def carrier(dtype):
-    """The NumPy type of the arrays that stand for arrays of the type."""
+    """Returns the NumPy type of the arrays that stand for arrays of the type."""
     return np.dtype('float64' if dtype in FLOATS else dtype)
 
 
 def _whole(numbers, dtype):
-    """Python's integers as an array of the type: wrapped, as two's complement does."""
+    """Returns Python's integers as an array of the type, wrapped as in two's complement."""
     limits = np.iinfo(dtype)
     span = int(limits.max) - int(limits.min) + 1
     wrapped = [(number - int(limits.min)) % span + int(limits.min) for number in numbers]
@@ -53,18 +55,18 @@ def _whole(numbers, dtype):
 
 
 def _quotient(number, divisor):
-    """Truncated toward zero, exactly."""
+    """Divides exactly and truncates toward zero."""
     return -(-number // divisor) if number < 0 else number // divisor
 
 
 def _truncated(number, limits):
-    """As an integer within the limits of a type."""
+    """Truncates a number to an integer within the limits of a type."""
     return min(max(math.trunc(number), int(limits.min)), int(limits.max))
 
 
 def scaled_integers(values, factor, dtype, divisor=1):
-    """An array of integers times a factor over a divisor in double precision, truncated; exactly
-    divided where the factor is 1."""
+    """Returns integers times a factor over a divisor, in double precision, truncated. With the
+    factor 1 the division is exact."""
     if factor == 1.0:
         flat = [_quotient(int(value), divisor) for value in values.ravel()]
     else:
@@ -92,14 +94,14 @@ def _reduce_booleans(op, inputs):
 
 
 def _finite(values):
-    """The magnitudes, for bounds; what is not finite is compared without."""
+    """Returns the magnitudes, for error bounds; 0 for values that are not finite."""
     magnitudes = np.abs(values)
     return np.where(np.isfinite(magnitudes), magnitudes, 0)
 
 
 def _reduce_floats(op, dtype, inputs, pre, post):
-    """The result, the sum of the magnitudes that a rounding is relative to, and the number of
-    roundings in the arithmetic."""
+    """Returns the result, the sum of the magnitudes to which a rounding error is relative, and the
+    number of roundings."""
     wide = np.stack([np.asarray(each, _PRECISE) for each in inputs]) * _PRECISE(pre)
     count = len(inputs)
     if op in ('Sum', 'Average'):
@@ -108,12 +110,13 @@ def _reduce_floats(op, dtype, inputs, pre, post):
     if op == 'Product':
         result = wide.prod(0) * _PRECISE(post)
         return result, _finite(result), 3 * count + 4
-    result = wide.min(0) if op == 'Min' else wide.max(0)  # NaN wins, as it should
+    result = wide.min(0) if op == 'Min' else wide.max(0)  # NaN if any value is NaN, as in libhvd
     return result * _PRECISE(post), _finite(wide).max(0) * abs(_PRECISE(post)), 6
 
 
 def _pair(left, right):
-    """Adasum of two vectors; each is a pair of values and of bounds of their magnitudes."""
+    """Returns the Adasum of two vectors. Each is a pair of its values and the bounds of their
+    magnitudes."""
     (a, size_a), (b, size_b) = left, right
     dot, square_a, square_b = (a * b).sum(), (a * a).sum(), (b * b).sum()
     share_a = dot / square_a / 2 if square_a != 0 else 0
@@ -136,8 +139,9 @@ def _adasum(inputs, pre, post):
 
 
 def reduced(op, dtype, inputs, scale=(1.0, 1.0), wire=None):
-    """The reduction of arrays of the type, one a rank, and its greatest absolute error, an array; 0
-    for integers and booleans. ``wire``: the 16-bit type that floats are cast to for the way."""
+    """Returns the reduction of arrays of the type, one for each rank, and its largest absolute
+    error, as an array; 0 for integers and booleans. ``wire``: the 16-bit type in which floats
+    travel."""
     pre, post = scale
     if dtype == 'bool':
         return _reduce_booleans(op, inputs), 0
@@ -151,7 +155,8 @@ def reduced(op, dtype, inputs, scale=(1.0, 1.0), wire=None):
         work = 'float64' if dtype == 'float64' and not wire else 'float32'
         error = roundings * unit(work) * bound
         types = {dtype} | ({wire} if wire else set())
-        # Each rank rounds what it sends; the result is rounded to each of the types once.
+        # Each rank rounds the values that it sends; the result is rounded to each of the types
+        # once.
         if wire not in (None, dtype):
             error = error + (roundings if op == 'Adasum' else len(inputs)) * unit(wire) * bound
         error = error + sum(unit(each) for each in types) * _finite(result)
@@ -160,8 +165,8 @@ def reduced(op, dtype, inputs, scale=(1.0, 1.0), wire=None):
 
 
 def divided_rows(values, factor, count, dtype):
-    """Gathered rows times a factor over the number of ranks, and the greatest error, where these
-    are to be of a float type."""
+    """Returns gathered rows of a float type times a factor over the number of ranks, and the
+    largest error."""
     exact = np.asarray(values, _PRECISE) * _PRECISE(factor) / count
     with np.errstate(all='ignore'):
         error = 5 * unit(dtype) * _finite(exact) + smallest(dtype)
@@ -169,7 +174,7 @@ def divided_rows(values, factor, count, dtype):
 
 
 def agree(result, expected, error):
-    """Whether the arrays are equal but for the error; NaN equals NaN."""
+    """Whether the arrays are equal, except for the error; NaN equals NaN."""
     if result.shape != expected.shape or result.dtype != expected.dtype:
         return False
     if result.dtype.kind != 'f':

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives of libhvd on arrays of NumPy, through the calls that all front ends make, against
-the plain reference."""
+"""Compares the collectives of libhvd on NumPy arrays with the reference. The test makes the same
+calls as the front ends."""
 
 import ctypes
 import types
@@ -17,7 +17,7 @@ from reference.check import Outcome, ReferenceTest, arguments
 
 
 def _memory(values, dtype):
-    """The array that libhvd reads: of bfloat16, the upper halves of float32."""
+    """Returns the array that libhvd reads; for bfloat16, the upper halves of float32 values."""
     if dtype == 'bfloat16':
         bits = values.reshape(-1).astype(np.float32).view(np.uint32) >> np.uint32(16)
         return bits.astype(np.uint16).reshape(values.shape)
@@ -46,9 +46,9 @@ def _taken(request, index, like):
 
 
 class Functions:
-    """Each takes the arrays of a group, the names of their dtypes and what the front ends'
-    functions take, and returns a request whose result is the list of arrays, and of an alltoall a
-    pair with the received splits."""
+    """Functions that start collectives. Each gets the arrays of a group, the names of their dtypes,
+    and the arguments of the front ends' functions. It returns a request whose result is the list of
+    arrays; for an alltoall, a pair of that list and the received splits."""
 
     @staticmethod
     def allreduce(arrays, dtypes, op, prescale_factor, postscale_factor, process_set):
@@ -112,7 +112,7 @@ class Functions:
 
 
 class C:
-    """libhvd."""
+    """Describes libhvd for check.py."""
 
     name = 'libhvd'
     repeats = 2
@@ -160,4 +160,4 @@ class CTest(ReferenceTest):
     front = C()
 
 
-del ReferenceTest  # not to be run without a front end
+del ReferenceTest  # unittest must not run the base class

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random collectives: which one, on what, and what every rank puts in.
+"""Random cases: a collective, its tensors, and the inputs of all ranks.
 
-A case and its inputs follow from the seed and the number of the case, so that every rank draws the
-same, and that one case can be repeated alone.
+A case and its inputs depend only on the seed and the number of the case. So every rank draws the
+same cases, and one case can be repeated alone.
 """
 
 import itertools
@@ -20,44 +20,44 @@ _SCALES = (0.5, 1 / 3, 2.0, -1.5, 0.1, 3.0)
 
 @dataclass(frozen=True)
 class Case:
-    """One collective. Tuples of shapes and dtypes have a member for each tensor of a group."""
+    """One collective. ``shapes`` and ``dtypes`` have a member for each tensor of a group."""
     number: int
     kind: str  # allreduce, reducescatter, allgather, broadcast, alltoall, sparse, mixed
-    op: str  # of OPS; '' where nothing is reduced
+    op: str  # one of OPS; '' if the collective does not reduce
     is_group: bool
     shapes: tuple
     dtypes: tuple
-    ranks: tuple  # of the process set
-    set_index: int  # in the list of sets; 0 is the global one
+    ranks: tuple  # the ranks of the process set
+    set_index: int  # index in the list of sets; 0 is the global set
     variant: str = ''  # the function of the front end
-    layout: str = 'plain'  # or transposed, strided, offset: where the tensor lies in memory
+    layout: str = 'plain'  # or transposed, strided, offset: the memory layout of tensors
     values: str = 'small'  # or wide, special
     scale: tuple = (1.0, 1.0)
     compression: str = 'none'
     root: int = 0
-    rows: tuple = ()  # of each rank of the set, where they differ
-    splits: tuple = ()  # of an alltoall, one tuple for each rank of the set
+    rows: tuple = ()  # the number of rows on each rank of the set, if they differ
+    splits: tuple = ()  # for an alltoall, a tuple for each rank of the set
 
     def size(self):
         return len(self.ranks)
 
     def is_sparse(self, index):
-        """Of a mixed group, each other one."""
+        """Whether a tensor is sparse: in a mixed group, every second one."""
         return self.kind == 'sparse' or (self.kind == 'mixed' and index % 2 == 1)
 
     def shape(self, index, place):
-        """Of a tensor on the rank at this place in the set."""
+        """Returns the shape of a tensor on the rank at this index of the set."""
         is_same = self.kind == 'mixed' and not self.is_sparse(index)
         if not self.rows or not self.shapes[index] or is_same:
             return self.shapes[index]
         return (self.rows[place], *self.shapes[index][1:])
 
     def inputs(self, seed, index):
-        """What each rank of the set puts in for one tensor."""
+        """Returns the inputs of all ranks of the set for one tensor."""
         return [self._values(seed, index, place) for place in range(self.size())]
 
     def indices(self, seed, index, place):
-        """The rows of a sparse tensor that a rank has, some of them twice."""
+        """Returns the indices of a rank's rows of a sparse tensor; some occur twice."""
         random = np.random.RandomState([seed, self.number, index, place, 7])
         return random.randint(0, 4, self.shape(index, place)[0])
 
@@ -68,7 +68,8 @@ class Case:
 
 
 def draw(random, dtype, shape, kind, limit):
-    """An array of the type: small numbers, of its whole range, or with some that are special."""
+    """Draws an array of the type. ``kind``: small numbers, numbers of the whole range (wide), or
+    also special numbers such as NaN."""
     if dtype == 'bool':
         return np.asarray(random.randint(0, 2, shape) > 0)
     if dtype in INTEGERS:
@@ -85,8 +86,8 @@ def draw(random, dtype, shape, kind, limit):
 
 
 class Drawer:
-    """Draws the cases of a front end on a job with these process sets, lists of ranks of which the
-    first has all."""
+    """Draws the cases of a front end in a job with these process sets. ``sets``: lists of ranks;
+    the first has all ranks."""
 
     def __init__(self, front, seed, sets):
         self._front = front
@@ -94,9 +95,9 @@ class Drawer:
         self._sets = sets
 
     def all(self):
-        """Each collective with each op and dtype that the front end has, and each of its functions
-        and compressions, in the order of their numbers. A front end lists functions of one tensor
-        and of a group in turn, so that each dtype gets both."""
+        """Yields cases for each collective with each op and dtype of the front end, and each of its
+        functions and compressions, in the order of their numbers. A front end lists functions for
+        one tensor and for a group alternately, so that each dtype gets both."""
         wanted = [each for kind in self._front.kinds for each in self._of_kind(kind)]
         for number, (kind, op, dtype) in enumerate(wanted):
             yield self._draw(number, kind, op, dtype)
@@ -106,7 +107,7 @@ class Drawer:
         taken = ('',) if kind not in REDUCTIONS else OPS if kind == 'allreduce' else OPS[:2]
         for op, dtype in itertools.product(taken, dtypes):
             yield from [(kind, op, dtype)] * self._front.repeats
-        for op in OPS[2:] if taken == OPS[:2] else ():  # refused, whatever the dtype
+        for op in OPS[2:] if taken == OPS[:2] else ():  # rejected for every dtype
             yield from [(kind, op, dtypes[self._seed % len(dtypes)])] * self._front.repeats
 
     def _draw(self, number, kind, op, dtype):
@@ -135,11 +136,11 @@ class Drawer:
         if kind in ('sparse', 'mixed'):
             shapes = [each for each in _SHAPES if each and 0 not in each[1:]]
         elif kind not in ('allreduce', 'broadcast') and random.randint(8):
-            shapes = [each for each in _SHAPES if each]  # seldom without a dimension: refused
+            shapes = [each for each in _SHAPES if each]  # rarely a scalar, which is rejected
         return one_of(shapes)
 
     def _dtypes(self, kind, op, dtype, count, one_of):
-        """The others of a group are of any type that the op takes."""
+        """Returns the dtypes of a group. The other tensors have any type that the op accepts."""
         likely = FLOATS if op == 'Adasum' else ALL if op != 'Average' else ALL[:-1]
         others = [each for each in self._front.dtypes(kind) if each in likely]
         return (dtype, *(one_of(others) for _ in range(count - 1)))
@@ -157,7 +158,8 @@ class Drawer:
             return replace(case, rows=self._rows(case, random))
         if case.kind == 'broadcast':
             return replace(case, root=int(one_of(case.ranks)))
-        # An alltoall of equal parts; of a scalar, or each rank would refuse the splits by itself.
+        # An alltoall of equal parts; always for scalars, whose splits each rank would reject by
+        # itself.
         if random.randint(3) == 0 or () in case.shapes:
             return replace(case, rows=(int(size * random.randint(4)),) * size)
         splits = tuple(tuple(int(each) for each in random.randint(0, 4, size))
@@ -176,5 +178,5 @@ class Drawer:
 
 
 def as_carried(values, dtype):
-    """What came back, in the type of the arrays that are expected."""
+    """Converts a result to the NumPy type of the expected arrays."""
     return np.asarray(values).astype(carrier(dtype), copy=False)

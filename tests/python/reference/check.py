@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the random collectives of a front end and compares what comes out with the plain reference.
+"""Runs random collectives of a front end and compares the results with the reference.
 
 HVD_TEST_SEED repeats a run; with it, HVD_TEST_CASE=N runs only the case with this number.
 HVD_TEST_TABLE=1 prints how often each collective was checked with each op and dtype.
 
 A front end is described by an object with these attributes:
     kinds           the kinds of cases (cases.Case)
-    repeats         how many cases of each kind, op and dtype
-    variants        {kind: [(function, whether it takes a group)]}
-    layouts         how tensors may lie in memory, besides plainly
-    compressions    {function: names of the compressions that it takes}
-    scaled          the kinds that take a prescale and a postscale
-    takes_sets      whether it has process sets (True)
-    scatter_ops     the ops that reducescatter takes (HOROVOD_SCATTER_OPS)
+    repeats         the number of cases for each kind, op and dtype
+    variants        {kind: [(function, whether it accepts a group)]}
+    layouts         memory layouts of tensors, besides the plain one
+    compressions    {function: names of the compressions that it accepts}
+    scaled          the kinds that accept prescale and postscale factors
+    takes_sets      whether it has process sets (default True)
+    scatter_ops     the ops that reducescatter accepts (default HOROVOD_SCATTER_OPS)
     errors          {reason: exceptions}, see reasons()
-    foreign         names of dtypes that it refuses
+    foreign         names of dtypes that it rejects
     dtypes(kind), quotient_dtype(dtype), run(case, seed, process_set), run_foreign(dtype)
 """
 
@@ -36,13 +36,13 @@ from reference import arithmetic
 from reference.arithmetic import ALL, FLOATS, INTEGERS
 from reference.cases import Drawer, as_carried
 
-_MOST_FAILURES = 8  # that are told at length
+_MOST_FAILURES = 8  # failures that are printed in full
 
 
 @dataclass
 class Outcome:
-    """What a front end made of a case: pairs of an array and the name of its dtype. ``indices`` are
-    of sparse tensors, None of dense ones. ``after`` is what the inputs are then."""
+    """The outcome of a case. ``results``: pairs of an array and the name of its dtype. ``after``:
+    the inputs after the call. ``indices``: those of sparse tensors, and None for dense ones."""
     results: list
     after: list
     indices: list = field(default_factory=list)
@@ -53,7 +53,7 @@ HOROVOD_SCATTER_OPS = ('Average', 'Sum')
 
 
 def reasons(case, scatter_ops):
-    """Why the case has to be refused; none: it has a result."""
+    """Returns the reasons for which the case must be rejected; an empty list if it has a result."""
     found = []
     if case.op == 'Average' and 'bool' in case.dtypes:
         found.append('average of booleans')
@@ -82,13 +82,13 @@ def _own_rows(whole, place, size):
 
 
 class Expected:
-    """What a rank is to get of a case."""
+    """The expected results of a case on one rank."""
 
     def __init__(self, front, case, seed, place):
         self._front, self._case, self._seed, self._place = front, case, seed, place
 
     def of(self, index):
-        """The array, its greatest error and its dtype, of one tensor."""
+        """Returns the expected array of one tensor, its largest error and its dtype."""
         case, dtype = self._case, self._case.dtypes[index]
         inputs = case.inputs(self._seed, index)
         if case.is_sparse(index):
@@ -110,7 +110,7 @@ class Expected:
             0, dtype
 
     def _rows(self, gathered, dtype):
-        """Of a sparse tensor."""
+        """Returns the same for a sparse tensor with these gathered rows."""
         factor = self._case.scale[0] * self._case.scale[1]
         if self._case.op == 'Sum' and dtype in INTEGERS:
             return arithmetic.scaled_integers(gathered, factor, dtype), 0, dtype
@@ -121,7 +121,7 @@ class Expected:
         return (*arithmetic.divided_rows(gathered, factor, count, result_dtype), result_dtype)
 
     def _sent(self, inputs, source):
-        """What this rank gets of an alltoall from another."""
+        """Returns the rows that this rank gets from another rank in an alltoall."""
         splits = self._splits(source)
         begin = sum(splits[:self._place])
         return inputs[source][begin:begin + splits[self._place]]
@@ -135,13 +135,14 @@ class Expected:
         return [self._splits(source)[self._place] for source in range(self._case.size())]
 
     def indices(self, index):
-        """Of a sparse tensor."""
+        """Returns the expected indices of a sparse tensor."""
         return np.concatenate([self._case.indices(self._seed, index, place)
                                for place in range(self._case.size())])
 
 
 def arguments(case, hvd, process_set, place):
-    """What the functions of the front end ``hvd`` are called with besides the tensors, by name."""
+    """Returns the keyword arguments, besides the tensors, for the functions of the front end
+    ``hvd``."""
     found = {'process_set': process_set}
     if case.op:
         found.update(op=getattr(hvd, case.op), prescale_factor=case.scale[0],
@@ -156,7 +157,7 @@ def arguments(case, hvd, process_set, place):
 
 
 class ReferenceTest(unittest.TestCase):
-    """To be derived from for each front end, with ``front``."""
+    """The base of the tests of each front end, which set ``front``."""
 
     front = None
 
@@ -175,7 +176,7 @@ class ReferenceTest(unittest.TestCase):
 
     @classmethod
     def tearDownClass(cls):
-        leave()  # the next begins without sets
+        leave()  # the next test begins without process sets
 
     def test_every_collective_gives_the_reference(self):
         only = os.environ.get('HVD_TEST_CASE')
@@ -194,7 +195,7 @@ class ReferenceTest(unittest.TestCase):
             self.fail('\n'.join([f'{len(failures)} cases are wrong', *failures[:_MOST_FAILURES]]))
 
     def verdict(self, case):
-        """What is wrong with the case, or None."""
+        """Runs a case. Returns a text that says what is wrong, or None."""
         refused = reasons(case, getattr(self.front, 'scatter_ops', HOROVOD_SCATTER_OPS))
         accepted = tuple({kind for reason in refused for kind in self.front.errors[reason]})
         try:
@@ -230,7 +231,8 @@ class ReferenceTest(unittest.TestCase):
         return None
 
     def changed(self, case, outcome, index, result):
-        """Whether an operation in place left its result there, and another one the input."""
+        """Checks that an operation in place has overwritten its input with the result, and that
+        others have not changed it. Returns a text that says what is wrong, or None."""
         if case.is_sparse(index):
             return None
         place = case.ranks.index(basics.rank())
@@ -246,8 +248,8 @@ class ReferenceTest(unittest.TestCase):
             self.counts[kind, case.op, dtype, what] += 1
 
     def print_table(self):
-        """A line for each collective and op; of each dtype, how many tensors were checked and,
-        behind a slash, refused."""
+        """Prints a line for each collective and op: for each dtype, how many tensors were checked
+        and, after a slash, rejected."""
         rows = sorted({key[:2] for key in self.counts})
         name = max(len(' '.join(row)) for row in rows)
         tap.note(f'{self.front.name}, {basics.size()} ranks: tensors checked/refused')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions of the Keras packages against the plain reference: HVD_TEST_KERAS names the
+"""Compares the functions of the Keras packages with the reference. HVD_TEST_KERAS names the
 package, KERAS_BACKEND the backend of Keras 3."""
 
 import importlib
@@ -23,7 +23,7 @@ else:
 
 
 class Keras:
-    """horovod.keras or horovod.tensorflow.keras."""
+    """Describes horovod.keras or horovod.tensorflow.keras for check.py."""
 
     name = f'{hvd.__name__} on {"torch" if ON_TORCH else "tensorflow"}'
     repeats = 2
@@ -72,4 +72,4 @@ class KerasTest(ReferenceTest):
     front = Keras()
 
 
-del ReferenceTest  # not to be run without a front end
+del ReferenceTest  # unittest must not run the base class

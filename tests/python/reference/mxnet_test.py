@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives of horovod.mxnet against the plain reference."""
+"""Compares the collectives of horovod.mxnet with the reference."""
 
 import mxnet as mx
 import numpy as np
@@ -13,7 +13,7 @@ _DTYPES = ('uint8', 'int8', 'int32', 'int64', 'float16', 'float32', 'float64', '
 
 
 def _tensor(values, dtype, layout):
-    """An array of MXNet's, or a part of a longer one."""
+    """Returns an array of MXNet; with the layout 'offset', a part of a longer array."""
     given = values.astype(dtype)
     if layout == 'offset' and given.ndim > 0:
         longer = np.concatenate([np.zeros((2, *given.shape[1:]), dtype), given])
@@ -22,14 +22,14 @@ def _tensor(values, dtype, layout):
 
 
 def _array(tensor):
-    tensor.wait_to_read()  # which asnumpy() does not do for an empty one
+    tensor.wait_to_read()  # asnumpy() does not wait for an empty array
     name = np.dtype(tensor.dtype).name
     values = tensor.asnumpy()
     return values.astype('float64') if name in FLOATS else values, name
 
 
 class MXNet:
-    """horovod.mxnet."""
+    """Describes horovod.mxnet for check.py."""
 
     name = f'mxnet {mx.__version__}'
     repeats = 2
@@ -60,7 +60,7 @@ class MXNet:
 
     def run(self, case, seed, process_set):
         place = case.ranks.index(hvd.rank())
-        with mx.util.np_shape(True):  # else a shape with 0 is one that is not known yet
+        with mx.util.np_shape(True):  # otherwise 0 in a shape means "unknown"
             inputs = [_tensor(case.inputs(seed, index)[place], dtype, case.layout)
                       for index, dtype in enumerate(case.dtypes)]
             results = getattr(hvd, case.variant)(inputs if case.is_group else inputs[0],
@@ -80,4 +80,4 @@ class MXNetTest(ReferenceTest):
     front = MXNet()
 
 
-del ReferenceTest  # not to be run without a front end
+del ReferenceTest  # unittest must not run the base class

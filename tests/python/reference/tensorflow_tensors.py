@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of the plain reference as tensors of TensorFlow, and back."""
+"""Converts arrays of the reference to tensors of TensorFlow, and back."""
 
 import os
 
@@ -18,7 +18,7 @@ def tensor(values, dtype):
 
 
 def array(given):
-    """The numbers, and the name of the dtype that they are of."""
+    """Returns the numbers of a tensor, and the name of its dtype."""
     name = given.dtype.name
     values = tf.cast(given, tf.float64) if name in FLOATS else given
     return np.asarray(values.numpy()), name

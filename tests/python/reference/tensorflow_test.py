@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives of horovod.tensorflow, in eager mode and in tf.function, against the plain
+"""Compares the collectives of horovod.tensorflow, in eager mode and in tf.function, with the
 reference."""
 
 import tensorflow as tf
@@ -11,7 +11,8 @@ from reference.tensorflow_tensors import array, tensor
 
 
 class TensorFlow:
-    """horovod.tensorflow. A function whose name begins with "graph" is called in tf.function."""
+    """Describes horovod.tensorflow for check.py. A function whose name begins with "graph" is
+    called in tf.function."""
 
     name = f'tensorflow {tf.__version__}'
     repeats = 2
@@ -68,7 +69,7 @@ class TensorFlow:
         if case.variant.startswith('graph'):
             call = tf.function(call)
             call()
-            call()  # a node keeps its request from the second run on, and starts it again
+            call()  # from its second run on, a node keeps its request and starts it again
         results = call()
         received = None
         if case.splits:
@@ -106,4 +107,4 @@ class TensorFlowTest(ReferenceTest):
     front = TensorFlow()
 
 
-del ReferenceTest  # not to be run without a front end
+del ReferenceTest  # unittest must not run the base class

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of the plain reference as tensors of torch, and back."""
+"""Converts arrays of the reference to tensors of torch, and back."""
 
 import torch
 
 from reference.arithmetic import FLOATS
 
-MOVED_ONLY = ('uint16', 'uint32', 'uint64')  # torch moves them and does not compute with them
+MOVED_ONLY = ('uint16', 'uint32', 'uint64')  # torch can move these types, but not compute with them
 
 
 def laid_out(values, layout):
-    """The values in memory that is not plain."""
+    """Returns a tensor with these values and this memory layout."""
     if layout == 'transposed' and values.dim() > 1:
         return values.transpose(0, -1).contiguous().transpose(0, -1)
     if layout == 'strided' and values.dim() > 0:
@@ -23,13 +23,13 @@ def laid_out(values, layout):
 
 
 def tensor(values, dtype, layout='plain'):
-    if dtype in MOVED_ONLY:  # torch cannot lay these out
+    if dtype in MOVED_ONLY:  # torch lacks the operations for other layouts
         return torch.from_numpy(values.copy())
     return laid_out(torch.from_numpy(values.copy()).to(getattr(torch, dtype)), layout)
 
 
 def array(given):
-    """The numbers, and the name of the dtype that they are of."""
+    """Returns the numbers of a tensor, and the name of its dtype."""
     given = given.detach()
     name = str(given.dtype).split('.')[1]
     return (given.to(torch.float64) if name in FLOATS else given).numpy().copy(), name

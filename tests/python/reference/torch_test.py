@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The collectives of horovod.torch against the plain reference."""
+"""Compares the collectives of horovod.torch with the reference."""
 
 import torch
 
@@ -10,7 +10,7 @@ from reference.check import Outcome, ReferenceTest, arguments
 from reference.torch_tensors import MOVED_ONLY, array, tensor
 
 class Torch:
-    """horovod.torch."""
+    """Describes horovod.torch for check.py."""
 
     name = f'torch {torch.__version__}'
     repeats = 2
@@ -83,4 +83,4 @@ class TorchTest(ReferenceTest):
     front = Torch()
 
 
-del ReferenceTest  # not to be run without a front end
+del ReferenceTest  # unittest must not run the base class
