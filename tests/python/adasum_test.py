@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Adasum: of tensors, and of the steps of an optimizer; refused unless the ranks are 1, 2, 4..."""
+"""Adasum of tensors and of an optimizer's steps. It is rejected unless the number of ranks is a
+power of two."""
 
 import torch
 
@@ -18,7 +19,7 @@ def has_adasum():
 
 
 def adasum(tensors):
-    """The reference, in float64."""
+    """Returns the Adasum of the tensors, computed here in float64."""
     tensors = [tensor.detach().double() for tensor in tensors]
     while len(tensors) > 1:
         tensors = [combine(*pair) for pair in zip(tensors[::2], tensors[1::2])]
@@ -36,7 +37,7 @@ def combine(left, right):
 
 
 def inputs(shape, dtype=torch.float32, salt=0):
-    """The tensors of all ranks."""
+    """Returns the tensors of all ranks."""
     return [values(rank, shape, dtype, salt) * (-1) ** rank for rank in range(hvd.size())]
 
 
@@ -77,7 +78,7 @@ class Adasum(Case):
                                postscale_factor=7)
         self.check(result, 7 * adasum([0.3 * each for each in everyone]))
 
-    def test_compression_is_near(self):
+    def test_compression_changes_the_result_little(self):
         everyone = inputs((50,))
         result = hvd.allreduce(everyone[hvd.rank()], op=hvd.Adasum,
                                compression=hvd.Compression.fp16)
@@ -96,7 +97,7 @@ class Adasum(Case):
 
 class Refusal(Case):
 
-    def test_three_ranks_are_refused_and_go_on(self):
+    def test_three_ranks_are_rejected_and_the_job_continues(self):
         if has_adasum():
             self.skipTest('these ranks are a power of two')
         parameter = torch.nn.Parameter(torch.ones(1))
@@ -118,7 +119,7 @@ def loss_of(model, rank, step):
 
 
 def simulate(make, steps):
-    """The parameters after all ranks' training, done here."""
+    """Trains the models of all ranks in this process; returns the parameters."""
     models = [make_model() for _ in range(hvd.size())]
     optimizers = [make(model.parameters()) for model in models]
     for step in range(steps):
@@ -213,7 +214,7 @@ class AdasumOptimizer(Case):
             optimizer.step()
         self.assertTrue(torch.equal(parameter, torch.ones_like(parameter)))
 
-    def test_what_makes_no_sense_is_refused(self):
+    def test_wrong_settings_are_rejected(self):
         _, optimizer = self.wrap()
         with self.assertRaises(ValueError):
             hvd.DistributedOptimizer(optimizer, op=hvd.Adasum)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every test of the Python package can fail: it asserts something, or calls a function of the tests
-that does."""
+that asserts something."""
 
 import ast
 import pathlib
@@ -11,7 +11,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def called(node):
-    """Names of the functions and methods that the node calls."""
+    """Yields the names of the functions and methods that the node calls."""
     for each in ast.walk(node):
         if isinstance(each, ast.Call):
             if isinstance(each.func, ast.Attribute):
@@ -21,7 +21,7 @@ def called(node):
 
 
 def functions_of(tree):
-    """Those of the module and the methods of its classes; a function in a function belongs to it."""
+    """Yields the functions of the module and the methods of its classes, but no inner functions."""
     for each in tree.body:
         if isinstance(each, ast.FunctionDef):
             yield each
@@ -30,7 +30,7 @@ def functions_of(tree):
 
 
 def imported(tree):
-    """Names of the modules that a file imports."""
+    """Yields the names of the modules that a file imports."""
     for each in ast.walk(tree):
         if isinstance(each, ast.ImportFrom):
             yield each.module
@@ -40,13 +40,14 @@ def imported(tree):
 
 
 class Functions:
-    """Those of several files, by {name of the module: text}, and which of them assert something."""
+    """The functions of several files, and which of them assert something. ``sources``: {name of the
+    module: its text}."""
 
     def __init__(self, sources):
         trees = {module: ast.parse(text) for module, text in sources.items()}
         self._imports = {module: set(imported(tree)) & set(trees)
                          for module, tree in trees.items()}
-        for _ in trees:  # a base class may be that of an imported module's import
+        for _ in trees:  # a base class may come from a module that an imported module imports
             for others in self._imports.values():
                 others.update(*(self._imports[other] for other in others))
         self._nodes = [(module, each) for module, tree in trees.items()
@@ -64,13 +65,14 @@ class Functions:
                        for name in called(node)))
 
     def _checks_by(self, module, name):
-        """Whether what the module calls by this name, its own before an imported one, asserts."""
+        """Whether the function that the module calls by this name asserts something. A function of
+        the module itself hides imported ones."""
         if (module, name) in self._names:
             return (module, name) in self._checks
         return any((other, name) in self._checks for other in self._imports[module])
 
     def idle_tests(self):
-        """Those that cannot fail."""
+        """Returns the tests that cannot fail."""
         return sorted(f'{module}: {each.name}' for module, each in self._nodes
                       if each.name.startswith('test_') and not self._asserts(module, each))
 

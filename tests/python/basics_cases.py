@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every front end has in common: the life of the job, ranks, process sets, the timeline. To be
-mixed with a TestCase that has ``hvd``, the front end's module."""
+"""Tests that all front ends share: init and shutdown, ranks, process sets, the timeline. A test
+class mixes them with a TestCase that has ``hvd``, the module of the front end."""
 
 import importlib.util
 import json
@@ -20,20 +20,21 @@ class Basics:
         self.hvd.init()
 
     def begin_again(self, **options):
-        """Leaves the job, with all ranks, and joins it with these options of init."""
+        """Leaves the job together with all ranks, and joins it again with these options of init."""
         if self.hvd.is_initialized():
             allgather_object(None)
             self.hvd.shutdown()
         self.hvd.init(**options)
 
     def in_environment(self, **variables):
-        """Variables until the test ends, which then joins the job anew without them."""
+        """Sets environment variables until the end of the test, which then joins the job again
+        without them."""
         self.addCleanup(self.begin_again)
         patch = unittest.mock.patch.dict(os.environ, variables)
         patch.start()
         self.addCleanup(patch.stop)
 
-    def test_ranks_fit_together(self):
+    def test_ranks_and_sizes_are_consistent(self):
         hvd = self.hvd
         pairs = allgather_object((hvd.rank(), hvd.size(), hvd.local_rank(), hvd.local_size(),
                                   hvd.cross_rank(), hvd.cross_size()))
@@ -45,7 +46,7 @@ class Basics:
             self.assertLess(local_rank, local_size)
             self.assertLess(cross_rank, cross_size)
 
-    def test_started_by_a_launcher_the_size_is_the_launchers(self):
+    def test_the_size_is_that_of_the_launcher(self):
         self.assertEqual(self.hvd.size(), int(os.environ.get('HVD_TEST_RANKS', 1)))
 
     def test_second_init_does_nothing(self):
@@ -66,7 +67,7 @@ class Basics:
             self.assertEqual(self.hvd.rank(), before)
             self.assertEqual(allgather_object(before), list(range(self.hvd.size())))
 
-    def test_transports_of_horovod_are_reported_absent_but_for_gloo(self):
+    def test_gloo_is_the_only_transport_that_is_enabled(self):
         hvd = self.hvd
         for built in (hvd.mpi_enabled, hvd.ddl_built, hvd.ccl_built, hvd.rocm_built):
             self.assertIs(built(), False)
@@ -89,7 +90,7 @@ class Basics:
         self.assertTrue(everyone.included())
         self.assertFalse(self.hvd.remove_process_set(everyone))
 
-    def test_process_sets_come_and_go(self):
+    def test_process_sets_can_be_added_and_removed(self):
         if self.hvd.size() < 2:
             self.skipTest('a set of all ranks is there already')
         self.in_environment()
@@ -113,12 +114,12 @@ class Basics:
         self.hvd.start_timeline(path)
         allgather_object(None, 'recorded')
         self.hvd.stop_timeline()
-        allgather_object(None)  # rank 0, which writes, has stopped before any rank goes on
+        allgather_object(None)  # wait until rank 0, which writes the file, has stopped
         if self.hvd.rank() == 0:
             with open(path) as stream:
                 self.assertIn('recorded', json.dumps(json.load(stream)))
 
-    def test_a_signal_to_one_rank_stops_all_at_one_step(self):
+    def test_a_signal_to_one_rank_stops_all_ranks_at_the_same_step(self):
         hvd, seen = self.hvd, []
         before = signal.signal(signal.SIGTERM, lambda *_: seen.append(True))
         self.addCleanup(signal.signal, signal.SIGTERM, before)

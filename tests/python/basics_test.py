@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Life of the job, ranks, what is not there, and what forked children may do."""
+"""init and shutdown, ranks, missing features, and forked children."""
 
 import atexit
 import os
@@ -17,7 +17,7 @@ from horovod.torch import mpi_ops
 
 
 def in_child(function):
-    """What the function returns in a forked child, or the exception that it raised."""
+    """Calls the function in a forked child. Returns its result, or the exception that it raised."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -40,7 +40,7 @@ class OfTorch(basics_cases.Basics, unittest.TestCase):
     def test_homogeneity_is_known(self):
         self.assertIsInstance(mpi_ops.is_homogeneous(), bool)
 
-    def test_outside_of_the_job_collectives_fail(self):
+    def test_collectives_fail_after_shutdown(self):
         hvd.barrier()
         hvd.shutdown()
         with self.assertRaisesRegex(hvd.HorovodInternalError, 'use hvd.init'):
@@ -48,7 +48,7 @@ class OfTorch(basics_cases.Basics, unittest.TestCase):
         hvd.init()
         self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
 
-    def test_rank_that_leaves_fails_what_others_wait_for(self):
+    def test_a_rank_that_leaves_makes_collectives_of_others_fail(self):
         if hvd.size() == 1:
             self.skipTest('there are no others')
         hvd.barrier()
@@ -69,7 +69,7 @@ class OfTorch(basics_cases.Basics, unittest.TestCase):
                                     'or has not been registered'):
             hvd.allreduce(torch.ones(1), process_set=alone)
 
-    def test_version_compares_as_horovods(self):
+    def test_the_version_compares_like_horovods(self):
         self.assertGreaterEqual(tuple(map(int, horovod.__version__.split('.'))), (0, 28, 1))
 
     def test_forked_child_knows_its_rank_and_cannot_communicate(self):
@@ -90,12 +90,12 @@ class OfTorch(basics_cases.Basics, unittest.TestCase):
 
     @unittest.skipIf('libasan' in os.environ.get('LD_PRELOAD', ''),
                      "the sanitizer's allocator may be locked for ever in a forked child")
-    def test_workers_of_a_data_loader_do_not_disturb(self):
+    def test_workers_of_a_data_loader_do_not_disturb_the_job(self):
         dataset = torch.utils.data.TensorDataset(torch.arange(8.0))
         for (batch,) in torch.utils.data.DataLoader(dataset, 4, num_workers=2):
             self.assertEqual(hvd.allreduce(batch, op=hvd.Max).tolist(), batch.tolist())
 
-    def test_missing_library_is_an_import_error_that_helps(self):
+    def test_a_missing_library_is_an_import_error_with_the_remedy(self):
         result = subprocess.run(
             [sys.executable, '-c', 'import horovod.torch'], capture_output=True, text=True,
             env=dict(os.environ, HVD_LIBRARY='/nowhere/libhvd.so'), check=False)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of tests of collectives."""
+"""The base class of tests of collectives."""
 
 import unittest
 
@@ -8,7 +8,7 @@ from inputs import nearly
 
 
 class Case(unittest.TestCase):
-    """There is a job, and results are compared with what was computed here."""
+    """A test within a job, which compares results with values that it computes itself."""
 
     @classmethod
     def setUpClass(cls):
@@ -19,11 +19,11 @@ class Case(unittest.TestCase):
         self.assertEqual(result.shape, expected.shape)
 
     def check(self, result, expected):
-        """Equal but for rounding."""
+        """Asserts that the tensors are equal, except for rounding."""
         self.check_kind(result, expected)
         self.assertTrue(nearly(result, expected), f'{result} is not {expected}')
 
     def check_same(self, result, expected):
-        """Equal to the last bit."""
+        """Asserts that the tensors are exactly equal."""
         self.check_kind(result, expected)
         self.assertEqual(result.tolist(), expected.tolist())

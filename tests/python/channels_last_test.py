@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedOptimizer and parameters in torch's memory formats channels_last and channels_last_3d:
-their gradients are reduced where they are."""
+"""DistributedOptimizer reduces gradients in place if their parameters have torch's memory formats
+channels_last or channels_last_3d."""
 
 from unittest import mock
 
@@ -21,7 +21,7 @@ def lay_out(tensor, last=True):
 
 
 def values_of(index, shape, rank):
-    """Another number in each place."""
+    """Returns a tensor whose elements are all different."""
     numbers = torch.arange(torch.Size(shape).numel(), dtype=torch.float32).reshape(shape)
     return numbers + rank * 100 + index
 
@@ -72,7 +72,7 @@ class ChannelsLastTest(Case):
                 optimizer.synchronize()
                 self.check(parameters)
 
-    def test_gradient_laid_out_otherwise_is_the_same(self):
+    def test_a_gradient_in_another_layout_gives_the_same_result(self):
         parameters = self.parameters()
         optimizer = self.wrap(parameters)
         self.backward(parameters)
@@ -93,7 +93,7 @@ class ChannelsLastTest(Case):
         for i, each in enumerate(parameters):
             self.assertEqual(each.grad.tolist(), values_of(i, each.shape, 0).tolist())
 
-    def test_ranks_with_other_formats_are_told(self):
+    def test_ranks_with_different_formats_get_an_error(self):
         if hvd.size() == 1:
             self.skipTest('needs two ranks')
         parameters = self.parameters(last=hvd.rank() == 0)[1:2]

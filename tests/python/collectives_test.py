@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives of horovod.torch: identity, order, refusals and gradients. reference/torch_test.py compares the
-results in every dtype, op, layout and process set."""
+"""Collectives of horovod.torch: identity of tensors, order of calls, rejected arguments, and
+gradients. reference/torch_test.py compares the results in every dtype, op, layout and process
+set."""
 
 import torch
 
@@ -116,7 +117,7 @@ class Allgather(Case):
         for dtype in FLOATS:
             rows = [rank + 1 for rank in range(hvd.size())]
             mine = values(hvd.rank(), (rows[hvd.rank()], 2), dtype).requires_grad_()
-            # Rank r weighs row i by i * (r + 1).
+            # Rank r multiplies row i by i * (r + 1).
             weights = torch.arange(sum(rows), dtype=dtype)[:, None] * (hvd.rank() + 1)
             hvd.allgather(mine).backward(weights.expand(-1, 2))
             begin = sum(rows[:hvd.rank()])
@@ -142,13 +143,13 @@ class Allgather(Case):
 
 
 def splits_of(rank):
-    """Rank r sends (r + i) % 3 rows to rank i."""
+    """Returns the splits of a rank: rank r sends (r + i) % 3 rows to rank i."""
     return [(rank + peer) % 3 for peer in range(hvd.size())]
 
 
 class Alltoall(Case):
 
-    def test_given_splits_send_uneven_parts_and_tell_what_came(self):
+    def test_splits_send_uneven_parts_and_return_the_received_splits(self):
         tensors = [values(rank, (sum(splits_of(rank)), 2)) for rank in range(hvd.size())]
         parts = [tensor.split(splits_of(rank))[hvd.rank()]
                  for rank, tensor in enumerate(tensors)]
@@ -178,7 +179,7 @@ class Alltoall(Case):
             with self.assertRaisesRegex(ValueError, 'not an even multiple'):
                 hvd.alltoall(torch.ones(size + 1, 2))
 
-    def test_gradient_goes_back_where_the_rows_came_from(self):
+    def test_gradients_return_to_the_ranks_that_sent_the_rows(self):
         mine = splits_of(hvd.rank())
         tensor = values(hvd.rank(), (sum(mine), 2)).requires_grad_()
         result, _ = hvd.alltoall(tensor, mine)

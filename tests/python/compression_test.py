@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compression: of float32 libhvd itself casts what travels; all else is left to the compressor."""
+"""Compression: libhvd itself casts float32 tensors; for other tensors the compressor is called."""
 
 from unittest import mock
 
@@ -13,24 +13,24 @@ from inputs import stacked, values
 
 BUILT_IN = (FP16Compressor, BF16Compressor)
 
-# What is lost on the way, and what is left of it.
+# Numbers that a cast to the 16-bit type would round.
 FINE = {FP16Compressor: 1 + 2.0 ** -14, BF16Compressor: 1 + 2.0 ** -10}
 
 
 def fractions(rank, shape=(1031,), dtype=torch.float32):
-    """What no 16-bit float can hold."""
+    """Returns numbers that a 16-bit float cannot represent exactly."""
     generator = torch.Generator().manual_seed(rank + 1)
     return torch.randn(shape, generator=generator).to(dtype)
 
 
 def by_hand(tensor, compression, **options):
-    """What compression is without help: a reduction of 16-bit floats."""
+    """Reduces the tensor as 16-bit floats, without compression in libhvd."""
     small, ctx = compression.compress(tensor)
     return compression.decompress(hvd.allreduce(small, **options), ctx)
 
 
 class Doubling:
-    """Notes its calls; what travels is twice the tensor."""
+    """A compressor that records its calls and doubles the tensor while it travels."""
 
     def __init__(self):
         self.calls = []
@@ -46,7 +46,7 @@ class Doubling:
 
 
 def derived(base):
-    """A class derived from a compressor, whose functions note their calls."""
+    """Returns a class derived from a compressor whose functions record their calls."""
     class Derived(base):
         calls = []
 
@@ -64,7 +64,7 @@ def derived(base):
 
 
 def optimizer_of(gradients, **options):
-    """Of parameters that have these gradients, on this rank."""
+    """Returns parameters that have these gradients on this rank, and their optimizer."""
     parameters = [torch.nn.Parameter(torch.zeros_like(each)) for each in gradients]
     optimizer = hvd.DistributedOptimizer(
         torch.optim.SGD(parameters, 1.0),
@@ -75,7 +75,7 @@ def optimizer_of(gradients, **options):
 
 
 class Compressed(Case):
-    """A comparison to the last bit that says little, also of many elements."""
+    """The base of the tests, with an exact comparison that prints little for large tensors."""
 
     def check_same(self, result, expected):
         self.check_kind(result, expected)
@@ -128,7 +128,7 @@ class Allreduce(Compressed):
                                      compression=compression), 2 * stacked(hvd.size(), (7,)).sum(0))
 
     def test_prescale_comes_before_rounding(self):
-        large = torch.full((5,), 2.0 ** 17)  # no float16
+        large = torch.full((5,), 2.0 ** 17)  # too large for float16
         for options in ({'op': hvd.Average}, {'op': hvd.Sum, 'postscale_factor': 1 / hvd.size()}):
             self.check(hvd.allreduce(large, prescale_factor=0.25, compression=FP16Compressor,
                                      **options), large / 4)
@@ -152,7 +152,7 @@ class Allreduce(Compressed):
             self.check_same(group[0].grad, by_hand(given, compression, op=hvd.Sum))
             self.check_same(group[1].grad, -by_hand(given, compression, op=hvd.Sum))
 
-    def test_ranks_that_compress_otherwise_are_told(self):
+    def test_ranks_with_different_compression_get_an_error(self):
         if hvd.size() == 1:
             self.skipTest('there is no other rank')
         compression = FP16Compressor if hvd.rank() == 0 else hvd.Compression.none
@@ -163,7 +163,7 @@ class Allreduce(Compressed):
 
 class Optimizer(Compressed):
 
-    def test_gradients_stay_where_they_are(self):
+    def test_gradients_are_compressed_in_place(self):
         for compression in BUILT_IN:
             for groups in (0, 1):
                 parameters, optimizer = optimizer_of(
@@ -209,7 +209,7 @@ class Optimizer(Compressed):
             for fine in FINE.values():
                 given = torch.full((3,), fine)
                 parameters, optimizer = optimizer_of([given], compression=compression)
-                for _ in range(2):  # backward has submitted the first
+                for _ in range(2):  # backward has submitted the first reduction
                     optimizer.synchronize()
                     self.check_same(parameters[0].grad, by_hand(given, compression))
                     parameters[0].grad.copy_(given)
@@ -228,10 +228,11 @@ class Optimizer(Compressed):
 
 
 class OfTheUser(Compressed):
-    """Compressors that are no part of the package."""
+    """Compressors that scripts define themselves."""
 
     def check_calls(self, compression, calls):
-        """All that compresses calls both functions, and gives the right sum."""
+        """Checks that every function with compression calls both methods of the compressor and
+        returns the right sum."""
         both = ['compress', 'decompress']
         mine, right = values(hvd.rank(), (6,)), stacked(hvd.size(), (6,)).sum(0)
         self.check(hvd.allreduce(mine, op=hvd.Sum, compression=compression), right)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A KeyedServer in a process with few descriptors, which tells its clients how many threads and
-descriptors it has: keyed_server_test.py runs this. Prints its port and key; ends with its input."""
+"""A KeyedServer in a process with few descriptors, for keyed_server_test.py. It tells its clients
+how many threads and descriptors it has. Prints its port and key; ends when its input ends."""
 
 import os
 import resource

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server on a node whose cable is cut while both sides wait for a word of the other: run_test.py
-runs this in a network namespace of its own.
+"""Cuts the link between a client and a server while both wait for a message of the other.
+run_test.py runs this in a new network namespace.
 
-Prints a line for the client and one for the server; exits with 77 if links cannot be had.
+Prints a line for the client and one for the server; exits with 77 if it cannot create links.
 """
 
 import subprocess
@@ -21,12 +21,12 @@ def ip(words):
 def wait_for_a_word(connection):
     try:
         connection.recv()
-    except OSError:  # a timeout, or no route if something was on its way
+    except OSError:  # a timeout, or "no route to host" if data was being sent
         print('noticed', flush=True)
 
 
 def serve():
-    """The other node: obeys the lines that it reads."""
+    """Runs the server on the other node, step by step as the test sends lines."""
     print('here', flush=True)
     input()
     ip(f'addr add {HOST}/24 dev far')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where tests that can do both have their tensors: HVD_TEST_DEVICE is cpu, or cuda for this
-machine's own GPUs, which the ranks share where there are fewer."""
+"""The device of tests that run on the CPU and on GPUs. HVD_TEST_DEVICE is cpu, or cuda for this
+machine's GPUs; several ranks share a GPU if there are fewer GPUs than ranks."""
 
 import contextlib
 import os
@@ -13,14 +13,14 @@ import horovod.torch as hvd
 DEVICE = os.environ.get('HVD_TEST_DEVICE', 'cpu')
 
 if DEVICE == 'cuda':
-    # NCCL takes several ranks on one GPU only where each says that it is on a host of its own.
+    # NCCL accepts several ranks on one GPU only if each claims to be on a host of its own.
     os.environ['NCCL_HOSTID'] = f'test.{os.environ.get("HOROVOD_RANK", 0)}'
     hvd.init()
     torch.cuda.set_device(hvd.local_rank() % torch.cuda.device_count())
 
 
 class _NoLooks(TorchDispatchMode):
-    """Refuses to look at what a tensor of one element holds."""
+    """Raises an error when the value of a tensor is read, as item() does."""
 
     def __torch_dispatch__(self, function, types, arguments=(), options=None):
         if function is torch.ops.aten._local_scalar_dense.default:
@@ -30,8 +30,8 @@ class _NoLooks(TorchDispatchMode):
 
 @contextlib.contextmanager
 def assert_no_waiting():
-    """Fails where the host would wait for a GPU: torch's own eye on that where there is one,
-    else on what would wait for it."""
+    """A context manager that fails if the host waits for a GPU. On GPUs torch itself detects that;
+    on the CPU, reading a tensor's value counts as waiting."""
     if DEVICE == 'cpu':
         with _NoLooks():
             yield

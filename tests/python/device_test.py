@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors of torch on this machine's own GPUs, which the ranks share where there are fewer:
-HVD_TEST_DEVICE=cuda."""
+"""Collectives on torch tensors on this machine's GPUs, with HVD_TEST_DEVICE=cuda. Several ranks
+share a GPU if there are fewer GPUs than ranks."""
 
 import unittest
 
@@ -18,18 +18,18 @@ SHAPES = [(), (0,), (5,), (3, 4), (1031,), (700000,)]
 
 
 def here(*arguments):
-    """This rank's values, on its GPU."""
+    """Returns this rank's values, on its GPU."""
     return values(hvd.rank(), *arguments).to(DEVICE)
 
 
 def late(tensor):
-    """The same, there only after a while on the present stream."""
+    """Returns a copy that the current stream computes only after a delay."""
     torch.cuda._sleep(2000000)
     return tensor * 1
 
 
 def reduced(op, shape, dtype, salt=0):
-    """What op should give, computed here."""
+    """Returns the expected result of a reduction with ``op``."""
     everything = stacked(hvd.size(), shape, dtype, salt)
     wide = everything.to(torch.float64 if dtype.is_floating_point else torch.int64)
     if op == hvd.Average:
@@ -63,7 +63,7 @@ class Device(Case):
                 self.check_same(hvd.allreduce(mine.to(DEVICE), op=hvd.Sum).cpu(),
                                 hvd.allreduce(mine, op=hvd.Sum))
 
-    def test_group_of_small_and_large_ones(self):
+    def test_a_group_of_small_and_large_tensors_is_reduced(self):
         shapes = [(3,), (700000,), (1,), (0,), (1031,)]
         mine = [here(shape, torch.float32, salt) for salt, shape in enumerate(shapes)]
         for salt, result in enumerate(hvd.grouped_allreduce(mine, op=hvd.Sum)):
@@ -84,7 +84,7 @@ class Device(Case):
                 self.check_there(hvd.alltoall(everything[hvd.rank()].to(DEVICE)),
                                  everything[:, begin:begin + 2].reshape(-1))
 
-    def test_parts_of_a_reduction(self):
+    def test_reducescatter_gives_each_rank_its_part(self):
         for rows in (hvd.size(), 2 * hvd.size() + 1):
             result = hvd.reducescatter(here((rows, 3)), op=hvd.Sum)
             self.check_there(result, own_part(reduced(hvd.Sum, (rows, 3), torch.float32)))
@@ -116,7 +116,7 @@ class Device(Case):
             for _ in range(3):
                 step()
 
-    def test_one_optimizer_of_parameters_here_and_there(self):
+    def test_an_optimizer_may_have_parameters_on_host_and_gpu(self):
         torch.manual_seed(1)
         first, second = torch.nn.Linear(4, 4), torch.nn.Linear(4, 2).to(DEVICE)
         parameters = [*first.named_parameters('first'), *second.named_parameters('second')]
@@ -144,7 +144,7 @@ class Device(Case):
             hvd.grouped_allreduce([here((3,)), values(0, (3,))])
 
     def test_half_precision_training(self):
-        """float16 with the loss scaled dynamically, and gradients that travel as float16."""
+        """Trains in float16 with a dynamic loss scale, and sends gradients as float16."""
         model = make_model(torch.float32)
         optimizer = hvd.DistributedOptimizer(
             torch.optim.Adam(model.parameters(), 0.01), model.named_parameters(),

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What must come of trainings on the digits: lines of a report."""
+"""Lines of a report about trainings on the digits."""
 
 import launch
 
 
 def accurate(report, who, facts, output, least=0.95, measure='accuracy'):
-    """The last epoch recognises so many of the images that were not trained on."""
+    """Reports whether the last epoch recognises at least this fraction of the test images."""
     share = facts[-1][measure] if facts else 0
     report.line(share >= least, f'{who} recognise {least:.0%} of the held-out digits',
                 f'accuracy {share}\n{output}')
@@ -13,7 +13,8 @@ def accurate(report, who, facts, output, least=0.95, measure='accuracy'):
 
 
 def same_loss(report, promise, pairs, tolerance, output):
-    """Two runs have the same loss in these pairs of epochs, of which there must be some."""
+    """Reports whether two runs have the same loss in all of these pairs of epochs, of which there
+    must be at least one."""
     worst = max((abs(a['loss'] / b['loss'] - 1) for a, b in pairs), default=1)
     report.line(worst < tolerance, f'{promise} within {tolerance:.0e}',
                 f'relative difference {worst}\n{output}')

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A script of torch.distributed that knows nothing of hvd finds its ranks under hvdrun: DDP over
-gloo, with the environment as rendezvous. Prints TAP; starts its ranks itself."""
+"""hvdrun can start a script of torch.distributed that does not use hvd: DDP over Gloo, whose ranks
+find each other by environment variables. Prints TAP; starts its ranks itself."""
 
 import os
 
@@ -25,10 +25,10 @@ def check(report):
     for name in ('MASTER_ADDR', 'MASTER_PORT'):
         os.environ.pop(name, None)
     status, output = launch.run_ranks(2, ['-c', SCRIPT], GLOO_SOCKET_IFNAME='lo', RANK='0', WORLD_SIZE='1')
-    report.line(status == 0, 'the script ends well', output)
+    report.line(status == 0, 'the script ends without an error', output)
     for rank in range(2):
         report.line(f'rank {rank} of 2, gradient 1.5, 1 thread, port ' in output,
-                    f'rank {rank} is one of two, with the average of their gradients', output)
+                    f'rank {rank} is one of two ranks and gets the average of their gradients', output)
 
 
 if __name__ == '__main__':

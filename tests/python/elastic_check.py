@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic jobs of torch under hvdrun: a rank dies, or comes back, and the training ends as if
-nothing had been. Prints TAP; starts its ranks itself. Arguments: the stories to try, default all."""
+"""Elastic jobs of torch under hvdrun: a rank dies, or comes back, and the training still ends with
+the right result. Prints TAP; starts its ranks itself. Arguments: the stories to try; default
+all."""
 
 import collections
 import functools
@@ -20,8 +21,8 @@ ENDED = re.compile(r'^slot (\d) ended: sizes (\[.*\]), steps (\d+), same (\w+)$'
 
 
 def tell(report, story, options=(), **variables):
-    """Runs a story on three slots, with variables of the environment; returns status, output, and how often each sample of each epoch
-    was processed."""
+    """Runs a story on three slots, with environment variables. Returns the exit status, the output,
+    and how often each sample of each epoch was processed."""
     directory = tempfile.mkdtemp(prefix='hvd-test-')
     try:
         status, output = launch.run_ranks(3, [JOB, story, directory],
@@ -41,10 +42,11 @@ def each_once(counts, epochs):
 def check_death(story, what, report):
     status, output, counts = tell(report, story)
     ended = [match.groups() for match in ENDED.finditer(output)]
-    report.line(status == 0 and len(ended) == 2, f'{what}: the others train to the end', output)
+    report.line(status == 0 and len(ended) == 2, f'{what}: the other ranks finish the training',
+                output)
     report.line(all(each[1] == '[3, 2]' and each[3] == 'True' for each in ended),
-                f'{what}: they begin anew once, and end with the same model', output)
-    report.line(each_once(counts, range(3)), f'{what}: each sample is seen once in each epoch',
+                f'{what}: they restart once, and end with the same model', output)
+    report.line(each_once(counts, range(3)), f'{what}: each sample is processed once in each epoch',
                 str(counts.most_common(3)) + output)
 
 
@@ -53,17 +55,17 @@ def check_return(report):
     ended = [match.groups() for match in ENDED.finditer(output)]
     report.line(status == 0 and len(ended) == 3, 'a rank that comes back takes part', output)
     report.line(sorted(each[1] for each in ended) == ['[3, 2, 3]', '[3, 2, 3]', '[3]'],
-                'the others begin anew without it, and again with it', output)
+                'the other ranks restart once without it and once with it', output)
     report.line({each[3] for each in ended} == {'True'} and len({each[2] for each in ended}) == 1,
-                'it has their model and their count of steps', output)
+                'it has the same model and the same count of steps as they', output)
 
 
 def check_late(report):
     status, output, _ = tell(report, 'late', HVD_START_TIMEOUT='1')
     report.line(status == 0 and len(ENDED.findall(output)) == 2,
-                'ranks that have trained without a late one end the job', output)
+                'ranks finish the training without a rank that is late', output)
     report.line('hvd: the training is done' in output and 'Traceback' not in output,
-                'that one exits, and says why', output)
+                'the late rank exits and prints the reason', output)
 
 
 def check_disagreement(report):
@@ -78,9 +80,10 @@ def check_example(report):
     report.line(undisturbed is not None and ranks == 4 and undisturbed > 0.95,
                 'the example recognises 95 % of the digits on four ranks', output)
     accuracy, ranks, output = train_example('train.py', 4, {2: 1, 5: 0})
-    report.line(accuracy is not None and ranks == 2, 'it ends when two of them are killed', output)
+    report.line(accuracy is not None and ranks == 2, 'the example finishes after two ranks are killed',
+                output)
     report.line(None not in (accuracy, undisturbed) and abs(accuracy - undisturbed) <= 0.012,
-                'with the same accuracy', f'{accuracy}, undisturbed {undisturbed}')
+                'its accuracy is then the same', f'{accuracy}, undisturbed {undisturbed}')
 
 
 STORIES = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the elastic examples, and kills ranks of them."""
+"""Runs the elastic examples and kills some of their ranks."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ EPOCHS = '14'
 
 
 def child_of(process, slot):
-    """The process of a slot."""
+    """Returns the pid of the rank in a slot."""
     children = open(f'/proc/{process.pid}/task/{process.pid}/children').read().split()
     for child in map(int, children):
         with open(f'/proc/{child}/environ') as environment:
@@ -25,8 +25,8 @@ def child_of(process, slot):
 
 
 class Gates:
-    """A locked file for each epoch after which the rank that has printed its line waits, so that
-    the training goes on only when the slot has been killed."""
+    """A locked file for each epoch after which a slot is killed. The rank that has printed the line
+    of the epoch waits for the lock, so that the training continues only after the kill."""
 
     def __init__(self, directory, epochs):
         self.directory = directory
@@ -39,7 +39,7 @@ class Gates:
         self._files.pop(epoch).close()
 
 
-# A rank of the example. What it prints goes on its way before it waits.
+# Runs the example in a rank. It prints each line before it waits for the lock.
 RANK = '''
 import builtins, fcntl, os, re, runpy, sys
 directory, *sys.argv = sys.argv[1:]
@@ -60,8 +60,9 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def train_example(script, ranks, kills):
-    """The example on so many slots; kills: {epoch: slot to kill after it}. Returns the last epoch's
-    accuracy (None: it did not get there), how many ranks it had, and the output."""
+    """Runs the example on so many slots. ``kills``: {epoch: slot to kill after it}. Returns the
+    accuracy of the last epoch (None if it did not end), the number of ranks then, and the
+    output."""
     with tempfile.TemporaryDirectory(prefix='hvd-test-') as directory:
         return _train(script, ranks, kills, Gates(directory, kills))
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job for elastic_check.py: elastic_job.py STORY DIRECTORY, where slot 1 comes to grief, or slot 2 is
-late."""
+"""A job for elastic_check.py: elastic_job.py STORY DIRECTORY. Depending on the story, slot 1 fails
+or slot 2 is late."""
 
 import atexit
 import os
@@ -22,7 +22,7 @@ def come_to_grief(model):
         os._exit(3)
     if STORY == 'exception':
         raise SystemError('a mistake of this rank alone')
-    if STORY == 'backward':  # others wait for gradients in the midst of a step
+    if STORY == 'backward':  # dies in a step, while the others wait for its gradients
         list(model.parameters())[0].register_hook(lambda gradient: os._exit(3))
     if STORY == 'disagree':
         hvd.allreduce(torch.ones(7), name='shape')
@@ -38,7 +38,7 @@ def wait_for_mark(name):
 
 
 def wait_for_others(state):
-    """Until slot 1 is back, as Horovod's own integration scripts do."""
+    """Waits until slot 1 is back, as Horovod's integration scripts do."""
     while state._host_messages.empty():
         time.sleep(0.02)
     state.check_host_updates()

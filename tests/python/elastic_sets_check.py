@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process sets of an elastic job under hvdrun, whose slot 1 of three dies and comes back:
+"""Process sets of an elastic job under hvdrun in which slot 1 of three dies and comes back:
 elastic_sets_check.py FRONT_END. Prints TAP; starts its ranks itself."""
 
 import os
@@ -14,7 +14,8 @@ LINE = re.compile(r'^(\d) slot (\d) (\w+): (.*)$', re.MULTILINE)
 NONE_LEFT = ('Allgather: all processes of the process set [1] have left this elastic job, which has {} '
              'ranks: ask included() before you use the set')
 
-# {generation: {set: what each of its slots says}}. The ranks of the last are the slots 0, 2, 1.
+# {generation: {set: {slot: the slots that it finds in the set}}}. In the last generation, the ranks
+# are the slots 0, 2, 1 in this order.
 EXPECTED = {
     0: {'pair': {1: '[1, 2]', 2: '[1, 2]'}, 'ends': {0: '[0, 2]', 2: '[0, 2]'},
         'alone': {1: '[1]'}, 'train': {0: '[0]'}},
@@ -40,7 +41,7 @@ def check(report):
         told.setdefault(int(generation), {}).setdefault(name, {})[int(slot)] = answer
     for generation, promise in PROMISES.items():
         report.line(told.get(generation) == EXPECTED[generation], promise, output)
-    report.line(status == 0, 'the job ends well', output)
+    report.line(status == 0, 'the job ends without an error', output)
 
 
 if __name__ == '__main__':

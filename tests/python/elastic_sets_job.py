@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job for elastic_sets_check.py: elastic_sets_job.py FRONT_END DIRECTORY. Slot 1 of three ends,
-and comes back; in each generation the slots tell whom they meet in their process sets."""
+"""A job for elastic_sets_check.py: elastic_sets_job.py FRONT_END DIRECTORY. Slot 1 of three dies
+and comes back. In each generation the slots print which slots they find in their process sets."""
 
 import importlib
 import os
@@ -17,7 +17,7 @@ IS_FIRST = not os.path.exists(MARK)
 
 
 def meet(process_set):
-    """The slots of the set, or why there are none."""
+    """Returns the slots in the set, or the text of the error if it cannot be used."""
     try:
         return allgather_object(SLOT, None, process_set)
     except ValueError as refusal:
@@ -34,7 +34,7 @@ def train(state, sets):
     state.commit()
     if SLOT == 1 and IS_FIRST:
         os._exit(3)
-    while state.generation < 3:  # until slot 1 dies or comes
+    while state.generation < 3:  # until slot 1 dies or comes back
         state.check_host_updates()
         time.sleep(0.02)
 

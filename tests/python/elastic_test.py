@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a training keeps of itself, and how samples are divided; in a job that is not elastic."""
+"""The state of a training, and the division of samples among ranks, in a job that is not
+elastic."""
 
 import queue
 from unittest import mock
@@ -25,7 +26,7 @@ class Counter:
 
 
 class CounterHandler(StateHandler):
-    """What it saves into is made after the base class."""
+    """A handler that creates its storage only after the constructor of the base class."""
 
     def __init__(self, value):
         super().__init__(value)
@@ -55,7 +56,7 @@ class ObjectStates(Case):
         state.commit()
         state.epoch = 7
         state.losses.append(1.0)
-        for _ in range(2):  # what was restored is no part of what is kept
+        for _ in range(2):  # changes of restored values must not change the saved ones
             state.restore()
             self.assertEqual((state.epoch, state.losses, state.other), (2, [3.0, 2.0], 'not kept'))
             state.losses.clear()
@@ -83,7 +84,7 @@ class ObjectStates(Case):
         state.on_reset()
         self.assertEqual(calls, [0, 1, 2, 3])
 
-    def test_news_of_hosts_interrupt_at_the_next_commit(self):
+    def test_a_change_of_hosts_interrupts_at_the_next_commit(self):
         for changes, skip_sync in (((HOSTS_ADDED,), False), ((HOSTS_REMOVED,), True),
                                    ((HOSTS_REMOVED, HOSTS_ADDED), False)):
             with self.subTest(changes=changes):
@@ -99,7 +100,7 @@ class ObjectStates(Case):
                 self.assertEqual(state.epoch, 2)
                 state.check_host_updates()
 
-    def test_news_of_the_service_lie_in_the_queue_that_horovods_scripts_poll(self):
+    def test_changes_of_hosts_are_in_the_queue_that_horovods_scripts_poll(self):
         state = self.make()
         self.assertTrue(state._host_messages.empty())
         with mock.patch.object(lib, 'hvd_elastic_updates', lambda: HOSTS_REMOVED):
@@ -116,7 +117,7 @@ class ObjectStates(Case):
             with self.assertRaises(HostsUpdatedInterrupt):
                 state.check_host_updates()
 
-    def test_a_bare_state_says_what_is_missing(self):
+    def test_methods_of_the_base_class_are_not_implemented(self):
         state = State(hvd.broadcast_object, hvd.rank)
         for function in (state.save, state.restore, state.sync, state.commit):
             with self.assertRaises(NotImplementedError):
@@ -224,7 +225,7 @@ class Samplers(Case):
         return hvd.elastic.ElasticSampler(range(length), **options)
 
     def drawn(self, sampler):
-        """What all ranks draw together."""
+        """Returns the samples that all ranks draw, in rank order."""
         parts = hvd.allgather_object(list(sampler))
         self.assertEqual({len(part) for part in parts}, {len(sampler)})
         return [index for part in parts for index in part]
@@ -237,7 +238,7 @@ class Samplers(Case):
         self.assertEqual(list(self.make(length, shuffle=False)),
                          list(range(hvd.rank(), length, hvd.size())))
 
-    def test_what_does_not_divide_is_drawn_twice(self):
+    def test_some_samples_are_drawn_twice_if_they_do_not_divide_evenly(self):
         for length in range(1, 10):
             drawn = self.drawn(self.make(length))
             self.assertEqual(set(drawn), set(range(length)))
@@ -250,7 +251,7 @@ class Samplers(Case):
         again.set_epoch(1)
         self.assertNotEqual(list(first), list(again))
 
-    def test_what_was_recorded_is_not_drawn_again(self):
+    def test_recorded_samples_are_not_drawn_again(self):
         sampler = self.make(40 * hvd.size())
         mine = list(sampler)
         sampler.record_batch(0, 8)
@@ -271,7 +272,7 @@ class Samplers(Case):
         other.set_epoch(1)
         self.assertEqual(len(other.remaining_indices), 40 * hvd.size())
 
-    def test_the_last_batch_may_be_short_and_the_epoch_over(self):
+    def test_the_last_batch_may_be_short_and_the_epoch_complete(self):
         sampler = self.make(10 * hvd.size())
         sampler.record_batch(1, 8)
         self.assertEqual(len(sampler.processed_indices), 2)
@@ -283,7 +284,7 @@ class Samplers(Case):
         self.assertEqual(sampler.processed_num, 0)
         sampler.record_batch(0, 8)
         self.assertEqual(sampler.processed_num, 8 * hvd.size())
-        sampler.record_batch(1, 8)  # a short one
+        sampler.record_batch(1, 8)  # a short batch
         self.assertEqual(sampler.processed_num, 10 * hvd.size())
         sampler.set_epoch(1)
         self.assertEqual(sampler.processed_num, 0)
@@ -323,7 +324,7 @@ class Samplers(Case):
         drawn = hvd.allgather_object(list(sampler)[:4])
         sampler.record_batch(0, 4)
         state.commit()
-        sampler.record_batch(1, 4)  # after the commit: it does not count
+        sampler.record_batch(1, 4)  # after the commit, so restore() forgets it
         state.restore()
         state.sync()
         processed = {index for part in drawn for index in part}
@@ -331,7 +332,7 @@ class Samplers(Case):
         self.assertEqual(sorted(self.drawn(sampler)),
                          sorted(set(range(20 * hvd.size())) - processed))
 
-    def test_what_a_rank_that_is_gone_has_processed_is_known(self):
+    def test_samples_that_another_rank_has_processed_are_computed(self):
         sampler = self.make(20 * hvd.size())
         sampler.record_batch(0, 4)
         parts = hvd.allgather_object(sampler.processed_indices)
@@ -358,7 +359,7 @@ class Runs(Case):
         with self.assertRaisesRegex(HorovodInternalError, 'somebody died'):
             train(hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank))
 
-    def test_other_exceptions_are_the_scripts_own(self):
+    def test_other_exceptions_reach_the_script(self):
         @hvd.elastic.run
         def train(state):
             raise KeyError('a mistake')
@@ -366,7 +367,7 @@ class Runs(Case):
         with self.assertRaises(KeyError):
             train(hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank))
 
-    def test_a_front_end_says_how_to_begin_anew(self):
+    def test_the_front_end_decides_how_to_restart(self):
         calls = []
 
         def train(state):
@@ -377,7 +378,7 @@ class Runs(Case):
         state = hvd.elastic.ObjectState(hvd.broadcast_object, hvd.rank)
         self.assertEqual(run_fn(train, lambda: calls.append('anew'))(state), ['anew'])
 
-    def test_training_goes_on_without_restoring_when_hosts_were_added(self):
+    def test_training_continues_without_restoring_when_hosts_are_added(self):
         entered = []
 
         @hvd.elastic.run
@@ -394,7 +395,7 @@ class Runs(Case):
         self.assertEqual(train(state), hvd.size())
         self.assertEqual(entered, [0, 1])
 
-    def test_a_failure_in_a_callback_begins_anew_once_more(self):
+    def test_a_failure_in_a_callback_restarts_again(self):
         failures = ['in training', 'in a callback']
 
         def fail(where):

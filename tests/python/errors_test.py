@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors for arguments that cannot be: of the types that scripts catch, which are Horovod's, and
-with a sentence that names the argument."""
+"""Errors for wrong arguments have the same types as Horovod's, which scripts catch, and name the
+argument."""
 
 import torch
 
@@ -8,7 +8,8 @@ import horovod.torch as hvd
 from case import Case
 import horovod_itself
 
-# Texts that Horovod, too, is asked to evaluate. t is a tensor of four rows, size the ranks.
+# Expressions that Horovod itself evaluates, too. t is a tensor of four rows, size the number of
+# ranks.
 SAME_TYPE = [
     'hvd.reducescatter(t, op=hvd.Adasum)', 'hvd.reducescatter(t, op=hvd.Min)',
     'hvd.grouped_reducescatter([t, t], op=hvd.Adasum)',
@@ -28,7 +29,7 @@ SAME_TYPE = [
     'hvd.DistributedOptimizer(sgd(), groups=-1)',
     'hvd.DistributedOptimizer(sgd(), named_parameters=["a"])',
 ]
-# Those of which scripts may also look for the text: as long as Horovod's is.
+# Errors whose text scripts may match: it must contain the text of Horovod.
 SAME_TEXT = {'hvd.reducescatter(t, op=hvd.Adasum)', 'hvd.broadcast(t, size)', 'hvd.poll(12345)',
              'hvd.allreduce(t, average=True, op=hvd.Sum)', 'hvd.broadcast_parameters(3, 0)',
              'hvd.alltoall(t, splits=[9] * size)', 'hvd.alltoall(t, splits=torch.ones(size))',
@@ -51,7 +52,7 @@ def said(text):
 
 class Errors(Case):
 
-    def test_types_are_horovods(self):
+    def test_errors_have_the_types_of_horovods_errors(self):
         theirs = horovod_itself.ask(
             f'{MEANING}\nanswer = {{text: said(text) for text in {SAME_TYPE}}}')
         names = {'hvd': hvd, 'torch': torch}
@@ -61,11 +62,11 @@ class Errors(Case):
                 own_kinds, own_sentence = names['said'](text)
                 self.assertIn(kinds[0], own_kinds, own_sentence)
                 if text in SAME_TEXT:
-                    # Horovod has one rank here, and may have had other numbers.
+                    # Horovod runs with one rank here, so its text may have another number.
                     words = sentence.replace(' 1 ', f' {hvd.size()} ')
                     self.assertIn(words, own_sentence)
 
-    def test_tensors_of_one_group_are_on_one_device(self):
+    def test_a_group_with_tensors_on_several_devices_is_rejected(self):
         t = torch.ones(4, 2)
         for call in (hvd.grouped_allreduce, hvd.grouped_allgather, hvd.grouped_reducescatter):
             with self.assertRaisesRegex(hvd.HorovodInternalError, 'must be on same device'):

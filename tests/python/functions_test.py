@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Broadcast of models, optimizer states and objects."""
+"""Broadcasts of models, optimizer states and objects."""
 
 import collections
 
@@ -23,7 +23,7 @@ def train(model, optimizer, steps):
 
 
 def flat(state):
-    """The leaves of a state_dict in order."""
+    """Returns the leaves of a state_dict in order."""
     if isinstance(state, dict):
         return [leaf for key in state for leaf in flat(state[key])]
     if isinstance(state, (list, tuple)):
@@ -72,14 +72,14 @@ class Functions(Case):
             for mine, expected in zip(model.parameters(), right.parameters()):
                 self.assertTrue(torch.equal(mine, expected))
 
-    def test_what_is_no_set_of_tensors_is_refused_as_parameters(self):
+    def test_parameters_that_are_not_tensors_are_rejected(self):
         for wrong in (torch.ones(3), {'weight': torch.ones(3), 'extra': 'text'}):
             with self.assertRaises(ValueError):
                 hvd.broadcast_parameters(wrong, root_rank=0)
 
     def test_optimizer_state_comes_from_the_root(self):
         for name, make in OPTIMIZERS.items():
-            for steps in ((3, 0), (0, 2), (2, 4)):  # of the root, of the others
+            for steps in ((3, 0), (0, 2), (2, 4)):  # on the root, on the other ranks
                 with self.subTest(name=name, steps=steps):
                     model = make_model(0)
                     optimizer = make(model.parameters())

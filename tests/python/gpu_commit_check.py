@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a commit saves when a rank dies in a collective on GPUs. Prints TAP; starts its ranks itself."""
+"""A commit saves nothing when a rank has died in a collective on GPUs. Prints TAP; starts its ranks
+itself."""
 
 import os
 
@@ -12,10 +13,11 @@ JOB = os.path.join(launch.HERE, 'gpu_commit_job.py')
 def check(report):
     directory = report.directory
     _, output = launch.run_ranks(2, [JOB, os.path.join(directory, 'launched')])
-    report.line('launched' in output, 'a stream waits for a collective in which a rank dies', output)
+    report.line('launched' in output, 'a stream waits for a collective in which a rank has died',
+                output)
     report.line('not committed: rank 1 ' in output and 'saved [2.0, 4.0, 6.0]' in output,
-                'a commit fails by its cause, and keeps what was saved before', output)
-    report.line('left [nan, nan, nan]' in output, 'what the collective has left is no number', output)
+                'the commit fails with the cause and keeps the values saved before', output)
+    report.line('left [nan, nan, nan]' in output, 'the result of the collective is NaN', output)
 
 
 if __name__ == '__main__':

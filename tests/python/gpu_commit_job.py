@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of two ranks on the stand-ins of GPUs: gpu_commit_job.py FILE. Rank 1 dies in the middle of a
-collective for which rank 0's stream waits. Rank 0 then commits; it prints what was saved, and what the
-collective has left."""
+"""A job of two ranks on stand-ins for GPUs: gpu_commit_job.py FILE. Rank 1 dies in a collective for
+which rank 0's stream waits. Rank 0 then commits, and prints the saved values and the result of the
+collective."""
 
 import ctypes
 import os
@@ -16,7 +16,7 @@ from horovod.common.exceptions import HorovodInternalError
 
 
 class Weights:
-    """Keeps what is in a tensor."""
+    """Saves the values of a tensor, for an elastic state."""
 
     def __init__(self, tensor):
         self._tensor = tensor
@@ -34,7 +34,8 @@ class WeightsState(ValuesState):
 
 
 def die_when_launched(path):
-    """Its own stream never comes to the collective."""
+    """Starts a collective that this rank's stream never reaches, and kills this rank when the other
+    has launched it."""
     cuda, libc = ctypes.CDLL('libcuda.so.1'), ctypes.CDLL(None)
     cuda.fake_gpu_enqueue(Double.stream, libc.pause, None)
     hvd.synchronize(hvd.allreduce_async_(Double([3], [0, 0, 0]), name='weights', op=hvd.Sum))
@@ -58,7 +59,7 @@ def commit_after(path, tensor, state):
 
 
 def main():
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the launcher ends the job; first we want to speak
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # rank 0 prints before it ends
     GpuTest.setUpClass()
     tensor = Double([3], [1, 2, 3])
     state = WeightsState(tensor)
@@ -67,7 +68,7 @@ def main():
     if hvd.rank() == 1:
         die_when_launched(sys.argv[1])
     commit_after(sys.argv[1], tensor, state)
-    os._exit(3)  # shutdown has nothing more to show
+    os._exit(3)  # without shutdown, which this test does not cover
 
 
 if __name__ == '__main__':

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a GPU, on the stand-ins of tests/fake_gpu. A torch without a GPU makes no CUDA tensors:
-doubles take their place, which have what the front end asks of a tensor, and device memory."""
+"""Tensors on a GPU, on the stand-ins of tests/fake_gpu. torch makes no CUDA tensors without a GPU,
+so test doubles replace them, which have device memory and the attributes that the front end
+uses."""
 
 import contextlib
 import ctypes
@@ -27,15 +28,16 @@ def call(name, *arguments):
 
 
 class Double:
-    """A contiguous float32 tensor on device 0, which passes for a torch.Tensor."""
+    """A test double of a contiguous float32 tensor on device 0; isinstance() calls it a Tensor."""
 
     __class__ = property(lambda self: torch.Tensor)
     is_cpu, is_cuda, layout, dtype, device = False, True, torch.strided, torch.float32, 'cuda:0'
-    stream = None  # the current one
-    recorded = ()  # streams that use its memory, beside the one it was made on
+    stream = None  # the current stream
+    recorded = ()  # other streams that use its memory
 
     def __init__(self, shape, values=None, late=0):
-        """late: so many copies go first on the stream, some milliseconds for 60."""
+        """late: the number of copies that the stream makes first; 60 copies take some
+        milliseconds."""
         self.shape = tuple(shape)
         self._bytes = 4 * math.prod(self.shape)
         self._address = ctypes.c_uint64()
@@ -43,7 +45,7 @@ class Double:
         for _ in range(late):
             self._copy(self._address.value, self._address.value)
         if values is not None:
-            self._host = (ctypes.c_float * len(values))(*values)  # until the stream has it
+            self._host = (ctypes.c_float * len(values))(*values)  # the stream reads it later
             self._copy(self._address.value, ctypes.addressof(self._host))
 
     def _copy(self, target, source):
@@ -82,7 +84,7 @@ class Double:
 
 
 def open_gpu():
-    """Why there is none, or None."""
+    """Opens the stand-in for a GPU. Returns the reason if there is none, otherwise None."""
     global cuda
     try:
         cuda = ctypes.CDLL('libcuda.so.1')
@@ -100,7 +102,7 @@ def open_gpu():
 
 @contextlib.contextmanager
 def on_stream(stream):
-    """Makes it the current one."""
+    """A context manager that makes the stream current."""
     before, Double.stream = Double.stream, stream
     try:
         yield
@@ -109,7 +111,7 @@ def on_stream(stream):
 
 
 class GpuTest(unittest.TestCase):
-    """What a rank gets from collectives on its GPU."""
+    """Results of collectives on a rank's GPU."""
 
     @classmethod
     def setUpClass(cls):
@@ -132,7 +134,7 @@ class GpuTest(unittest.TestCase):
     def empty(cls, shape, device='cpu', **rest):
         return Double(shape) if device == Double.device else cls.empty_on_host(shape, **rest)
 
-    def test_what_is_built_is_told(self):
+    def test_the_versions_of_cuda_and_nccl_are_returned(self):
         self.assertTrue(hvd.cuda_built())
         self.assertEqual(hvd.nccl_built(), 21803)
 
@@ -213,7 +215,7 @@ class GpuTest(unittest.TestCase):
         self.assertEqual(result.tolist(), [float(r) for r in range(self.size)
                                            for _ in range(2 * r + 2)])
 
-    def test_alltoall_tells_the_rows(self):
+    def test_alltoall_returns_the_received_splits(self):
         splits = torch.tensor([1] * self.size, dtype=torch.int32)
         tensor = Double([self.size], [10 * self.rank + to for to in range(self.size)])
         result, received = hvd.synchronize(hvd.alltoall_async(tensor, splits, name='all'))
@@ -232,7 +234,7 @@ class GpuTest(unittest.TestCase):
             freed.append(True)
 
         freed = []
-        rows = 200000 if self.rank == 0 else 1  # more than hvd holds
+        rows = 200000 if self.rank == 0 else 1  # more memory than hvd keeps
         with mock.patch.object(torch.cuda, 'empty_cache', free_cache):
             tensor = Double([rows], [1] * rows)
             if self.rank == 0:
@@ -244,7 +246,7 @@ class GpuTest(unittest.TestCase):
                 hvd.synchronize(handle)
         self.assertEqual(freed, [True] if self.rank == 0 else [])
 
-    def test_poll_ends_by_itself(self):
+    def test_polling_is_enough_to_complete_a_collective(self):
         handle = hvd.allreduce_async_(Double([1], [1]), name='polled', op=hvd.Sum)
         while not hvd.poll(handle):
             pass

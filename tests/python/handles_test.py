@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles, names, and errors: what the ranks disagree about fails everywhere and alone."""
+"""Handles, names, and errors. A request about which the ranks disagree fails on all ranks, and
+other requests succeed."""
 
 import os
 import signal
@@ -18,7 +19,7 @@ from horovod.common import repeated
 
 
 def interrupt_a_wait():
-    """Sends SIGINT once the main thread is in a function of the package."""
+    """Sends SIGINT to this process when the main thread is in a function of the package."""
     main = threading.main_thread().ident
     while 'horovod' not in sys._current_frames()[main].f_globals['__name__']:
         time.sleep(0.001)
@@ -34,14 +35,14 @@ class Handles(Case):
         self.assertEqual(hvd.allreduce(torch.ones(2), op=hvd.Sum, name='goes on').tolist(),
                          [hvd.size()] * 2)
 
-    def test_poll_tells_when_synchronize_would_not_wait(self):
+    def test_poll_is_true_when_synchronize_would_not_wait(self):
         handle = hvd.allreduce_async(torch.ones(5), name='polled')
         self.assertIsInstance(handle, int)
         while not hvd.poll(handle):
             time.sleep(0.001)
         self.assertEqual(hvd.synchronize(handle).tolist(), [1.0] * 5)
 
-    def test_unknown_handle_is_over(self):
+    def test_an_ended_handle_gives_none_and_cannot_be_polled(self):
         handle = hvd.allreduce_async(torch.ones(1))
         hvd.synchronize(handle)
         self.assertIsNone(hvd.synchronize(handle))
@@ -162,7 +163,7 @@ class Handles(Case):
             with self.assertRaisesRegex(hvd.HorovodInternalError, 'Mismatched'):
                 hvd.synchronize(hvd.allreduce_async_(torch.ones(2 + hvd.rank()), name='failed'))
 
-    def test_tensor_is_let_go_once_waited_for(self):
+    def test_a_tensor_is_released_once_it_was_waited_for(self):
         tensor = torch.ones(3)
         reference = weakref.ref(tensor)
         handle = hvd.allreduce_async_(tensor, name='let go')
@@ -198,7 +199,8 @@ class Handles(Case):
                 self.assertLessEqual(len(repeated._idle), 8)
 
     def check_mismatch(self, message, call):
-        """``call(is_odd)`` differs between rank 0 and the others."""
+        """Checks that a call fails with this message on all ranks. ``call(is_odd)`` is true on all
+        ranks but rank 0, which makes the calls differ."""
         if self.alone:
             self.skipTest('one rank cannot disagree')
         with self.assertRaisesRegex(hvd.HorovodInternalError, message):

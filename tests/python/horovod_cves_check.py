@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The holes of Horovod's servers, which execute what anybody sends to them (CVE-2024-10190 in its elastic
-jobs, CVE-2026-31234 in its key-value store): both are played, from the start of a job to its end, against
-every socket on which one of its processes listens. Prints TAP; starts its ranks itself."""
+"""Vulnerabilities of Horovod's servers, which execute data that anyone sends to them:
+CVE-2024-10190 in elastic jobs, CVE-2026-31234 in the key-value store. The test plays both attacks
+against every socket on which a process of a job listens, from its start to its end. Prints TAP;
+starts its ranks itself."""
 
 import base64
 import contextlib
@@ -19,7 +20,7 @@ import time
 import launch
 from report import run_check
 
-# Ranks that wait for the end of the attacks.
+# Ranks that run until the attacks have ended.
 JOB = '''
 import os, sys, time
 import horovod.common.basics as hvd
@@ -41,12 +42,12 @@ import horovod
 from job import train
 assert horovod.run(train, args=(sys.argv[1],), np=2) == [True, True]
 '''
-ROUNDS = 3  # against each socket while all ranks are there
-PATIENCE_S = 0.2  # for an answer that does not come
+ROUNDS = 3  # attacks on each socket while all ranks are running
+PATIENCE_S = 0.2  # how long to wait for an answer
 
 
 class Evil:
-    """Executes code where it is unpickled: makes a file."""
+    """Executes code when it is unpickled: creates a file."""
 
     def __init__(self, path):
         self.path = path
@@ -56,7 +57,7 @@ class Evil:
 
 
 def requests(folder):
-    """{name: bytes}: those of the two holes, and the same pickle without HTTP."""
+    """Returns {name: bytes} for the two attacks, and for the same pickle without HTTP."""
     def evil(name):
         return pickle.dumps(Evil(os.path.join(folder, f'executed: {name}')))
 
@@ -77,7 +78,7 @@ def executed(folder):
 # --- Horovod's servers ---
 
 class Store(http.server.BaseHTTPRequestHandler):
-    """A stand-in for Horovod's servers, with their holes."""
+    """A stand-in for Horovod's servers with the same vulnerabilities."""
 
     def do_PUT(self):
         body = self.rfile.read(int(self.headers['Content-Length']))
@@ -97,7 +98,7 @@ class Store(http.server.BaseHTTPRequestHandler):
 
 
 def play_against_store(report, place):
-    """So that the attacks are known to work."""
+    """Checks that the attacks work, on the stand-in."""
     folder = os.path.join(place, 'store')
     os.mkdir(folder)
     with http.server.HTTPServer(('127.0.0.1', 0), Store) as server:
@@ -140,7 +141,8 @@ def inodes(pid):
 
 
 def listening(pid):
-    """(family, address) of each socket on which the process or one that it has started listens."""
+    """Yields (family, address) of each socket on which the process or one of its descendants
+    listens."""
     own = set()
     for each in descendants(pid):
         with contextlib.suppress(OSError):
@@ -165,7 +167,8 @@ def attack(family, address, data):
 
 
 def attack_all(process, folder):
-    """Until the job ends; it is told to when each attack was played some times on all of its ranks."""
+    """Attacks the job until it ends. After ROUNDS attacks on all its sockets, tells it to end.
+    Returns the attacked sockets."""
     rounds, attacked = 0, set()
     while process.poll() is None:
         is_ready = os.path.exists(os.path.join(folder, 'ready'))
@@ -181,7 +184,8 @@ def attack_all(process, folder):
 
 
 def play(report, place, what, command, least):
-    """Against a job with at least so many sockets, of which some are open for the start only."""
+    """Starts a job and attacks it. ``least``: the least number of sockets to find; some are open
+    only at the start."""
     folder = os.path.join(place, what)
     os.mkdir(folder)
     environment = launch.environment(2)
@@ -194,8 +198,9 @@ def play(report, place, what, command, least):
         said = output.read()
     launch.comment(f'{what}: {len(attacked)} sockets, '
                    f'{sum(family != socket.AF_UNIX for family, _ in attacked)} of them TCP ports')
-    report.line(process.returncode == 0 and len(attacked) >= least, f'{what}: the job ends well', said)
-    report.line(executed(folder) == [], f'{what}: nothing is executed', executed(folder))
+    report.line(process.returncode == 0 and len(attacked) >= least,
+                f'{what}: the job ends without an error', said)
+    report.line(executed(folder) == [], f'{what}: no code of the attacks is executed', executed(folder))
 
 
 def check(report):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Horovod 0.28.1 itself, to compare with: a rank of it without others, where contrib/bench/
-horovod_env.sh has made it, or HVD_TEST_HOROVOD names a python that has it."""
+"""Runs Horovod 0.28.1 itself, as a single rank, to compare with. contrib/bench/horovod_env.sh
+installs it, or HVD_TEST_HOROVOD names a python that has it."""
 
 import json
 import os
@@ -15,9 +15,9 @@ PYTHON = (os.environ.get('HVD_TEST_HOROVOD')
 
 
 def ask(script):
-    """What the script, in which hvd is horovod.torch, assigns to ``answer``, by way of JSON. In a
-    job all ranks call this, and get what rank 0's script says. SkipTest where there is no
-    Horovod."""
+    """Runs a script in which ``hvd`` is Horovod's horovod.torch; returns the value, encoded as
+    JSON, that it assigns to ``answer``. In a job all ranks call this and get the answer of rank 0's
+    script. SkipTest if Horovod is not installed."""
     if not ours.is_initialized():
         failure, answer = _run(script)
     else:
@@ -28,7 +28,7 @@ def ask(script):
 
 
 def _run(script):
-    """The pair of an exception to raise and the answer, one of which is None."""
+    """Runs a script. Returns (exception to raise, answer), one of which is None."""
     if not os.access(PYTHON, os.X_OK):
         return unittest.SkipTest(
             'there is no Horovod: make one with contrib/bench/horovod_env.sh'), None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""init with a list of ranks: a job of some of those that the launcher started."""
+"""init with a list of ranks: the job has some of the ranks that the launcher started."""
 
 import torch
 
@@ -10,7 +10,8 @@ from process_sets_test import JobCase
 class InitRanks(JobCase):
 
     def check_job_of(self, ranks):
-        """A job of these ranks of the launcher's, in this order; the others stay out of it."""
+        """Checks a job of these ranks of the launcher, in this order. The other ranks do not take
+        part."""
         hvd.init()
         own = hvd.rank()
         hvd.barrier()
@@ -51,7 +52,7 @@ class InitRanks(JobCase):
     def test_order_of_the_list_is_the_order_of_the_ranks(self):
         self.check_job_of(list(reversed(range(hvd.size()))))
 
-    def test_jobs_of_different_ranks_live_side_by_side(self):
+    def test_jobs_of_different_ranks_run_at_the_same_time(self):
         self.need(2)
         own, size = hvd.rank(), hvd.size()
         hvd.barrier()
@@ -83,7 +84,7 @@ class InitRanks(JobCase):
         super().setUpClass()
         cls.launched = hvd.size()
 
-    def test_what_is_no_list_of_ranks_is_refused(self):
+    def test_an_argument_that_is_not_a_list_of_ranks_is_rejected(self):
         hvd.barrier()
         hvd.shutdown()
         for wrong in (3, 'all', [0.5], object()):

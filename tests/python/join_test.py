@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""join: ranks with less data than others wait for them and give zeros meanwhile."""
+"""join: ranks with less data wait for the others, and take part with zeros meanwhile."""
 
 import torch
 
@@ -15,13 +15,13 @@ class Join(Case):
         hvd.barrier()
 
     def check_job_goes_on(self):
-        """All ranks take part again, also without names."""
+        """Checks that all ranks take part again, also in collectives without names."""
         self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
         self.assertEqual(hvd.allgather(torch.tensor([hvd.rank()])).tolist(),
                          list(range(hvd.size())))
 
     def alone(self):
-        """On this rank: what it reduces when all others have joined; returns then."""
+        """Returns an allreduce of this rank that runs after all other ranks have joined."""
         return hvd.allreduce(torch.ones(3), op=hvd.Sum, name='alone').tolist()
 
     def test_every_rank_learns_who_was_last(self):
@@ -33,7 +33,7 @@ class Join(Case):
 
     def test_joined_ranks_count_as_zeros(self):
         for op in (hvd.Sum, hvd.Average):
-            for step in range(2 * hvd.rank() + 1):  # more on higher ranks
+            for step in range(2 * hvd.rank() + 1):  # higher ranks have more steps
                 active = [rank for rank in range(hvd.size()) if step <= 2 * rank]
                 total = sum(values(rank, (4, 2), salt=step) for rank in active)
                 result = hvd.allreduce(values(hvd.rank(), (4, 2), salt=step), op=op,
@@ -42,7 +42,7 @@ class Join(Case):
             self.assertEqual(hvd.join(), hvd.size() - 1)
         self.check_job_goes_on()
 
-    def test_all_kinds_of_allreduce_go_on(self):
+    def test_all_kinds_of_allreduce_work_while_a_rank_has_joined(self):
         if hvd.rank() > 0:
             for dtype in (torch.uint8, torch.int64, torch.float16, torch.bfloat16, torch.float64):
                 mine = torch.ones(5, dtype=dtype)
@@ -56,7 +56,7 @@ class Join(Case):
         self.check_job_goes_on()
 
     def test_steps_that_repeat_go_on_after_a_join(self):
-        """The same names again and again, with a join in the middle of what is known by then."""
+        """Repeats the same names in each step, with a join in the middle of the repetitions."""
         for epoch in range(3):
             short = epoch % hvd.size()
             for step in range(20):
@@ -69,7 +69,7 @@ class Join(Case):
             hvd.join()
         self.check_job_goes_on()
 
-    def test_what_was_submitted_before_ends_after(self):
+    def test_collectives_submitted_before_a_join_complete_after_it(self):
         handles = [hvd.allreduce_async(torch.ones(100), op=hvd.Sum, name=f'before {index}')
                    for index in range(10 + 10 * hvd.rank())]
         hvd.join()
@@ -87,13 +87,13 @@ class Join(Case):
             weight.sum().backward()
             optimizer.step()
         hvd.join()
-        # Of `size` steps, step s had the gradients of size - s ranks. The last rank has seen all.
+        # Step s had the gradients of size - s ranks. Only the last rank has taken all steps.
         hvd.broadcast_parameters([('weight', weight.data)], hvd.size() - 1)
         right = -sum(range(1, hvd.size() + 1)) / hvd.size()
         self.check(weight.detach(), torch.full((3,), right))
 
     def check_refused(self, message, call):
-        """Rank 0 has joined; the call of the others fails on each of them."""
+        """Checks that a call of the other ranks fails on each of them when rank 0 has joined."""
         if hvd.size() == 1:
             self.skipTest('takes two ranks')
         if hvd.rank() > 0:
@@ -119,7 +119,7 @@ class Join(Case):
         self.check_refused('Reducescatter is not supported with Join at this time.',
                            lambda: hvd.reducescatter(torch.ones(4), name='refused'))
 
-    def test_reductions_that_zeros_would_spoil_are_refused(self):
+    def test_reductions_that_zeros_would_change_are_rejected(self):
         for op in (hvd.Min, hvd.Max, hvd.Product):
             self.check_refused('with Join',
                                lambda op=op: hvd.allreduce(torch.ones(2), op=op, name='refused'))
@@ -127,7 +127,7 @@ class Join(Case):
 
 class JoinBesideSets(JobCase):
 
-    def test_other_process_sets_go_on_without_those_who_joined(self):
+    def test_other_process_sets_continue_without_joined_ranks(self):
         self.need(3)
         rest = hvd.ProcessSet(range(1, hvd.size()))
         begin_again(process_sets=[rest])

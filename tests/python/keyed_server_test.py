@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whom a KeyedServer and its clients believe, and what strangers can do to them."""
+"""A KeyedServer and its clients reject peers without the key, and strangers cannot block them."""
 
 import contextlib
 import multiprocessing.connection
@@ -18,9 +18,9 @@ import unittest.mock
 from horovod.runner import function_server, keyed_channel, keyed_server
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SECONDS = 60  # none: `meson test` has a limit
+SECONDS = 60  # longer than any wait of these tests
 FAILURES = (EOFError, OSError)
-FEW = 12  # threads: of the program and the door, of one client, and of some that leave
+FEW = 12  # threads: the program, the server, one client, and some clients that are leaving
 ran = []
 
 
@@ -29,7 +29,7 @@ def strike():
 
 
 class Evil:
-    """Runs code where it is unpickled."""
+    """Executes code when it is unpickled."""
 
     def __reduce__(self):
         return strike, ()
@@ -46,7 +46,8 @@ def ask(place, key, question='question'):
 
 
 def watched():
-    """The bytes that keyed_channel unpickles, and the patch that shows them."""
+    """Returns a list that collects the bytes that keyed_channel unpickles, and the patch that fills
+    it."""
     seen = []
 
     def loads(data):
@@ -58,7 +59,7 @@ def watched():
 
 
 class Impostor:
-    """Listens without a key; ``act`` gets sockets of the first clients."""
+    """A server without the key. Calls ``act`` with the sockets of its first clients."""
 
     def __init__(self, clients, act):
         self._listener = socket.create_server(('127.0.0.1', 0))
@@ -71,7 +72,7 @@ class Impostor:
             with self._listener:
                 streams = [stack.enter_context(self._listener.accept()[0])
                            for _ in range(clients)]
-            for stream in streams:  # a client that says no more must see that it has no answer
+            for stream in streams:  # limits how long act() waits for a client
                 stream.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack('ll', 1, 0))
             with contextlib.suppress(*FAILURES):
                 act(*streams)
@@ -81,7 +82,8 @@ class Impostor:
 
 
 def let_one_answer_for_another(first, second):
-    """The attack on the handshake of multiprocessing, which knows no roles."""
+    """Lets one client answer the challenge of another: an attack on the handshake of
+    multiprocessing, which does not tell client and server apart."""
     with contextlib.ExitStack() as stack:
         first, second = (stack.enter_context(multiprocessing.connection.Connection(
             os.dup(each.fileno()))) for each in (first, second))
@@ -97,7 +99,7 @@ def let_one_answer_for_another(first, second):
 
 
 class Servers(unittest.TestCase):
-    """Who is believed by a client."""
+    """Servers that a client must reject."""
 
     def setUp(self):
         patch = unittest.mock.patch.object(keyed_server, '_ATTEMPTS', 1, create=True)
@@ -106,7 +108,7 @@ class Servers(unittest.TestCase):
         ran.clear()
 
     def refused(self, clients, act):
-        """All clients of an impostor that does this."""
+        """Checks that all clients of an impostor with this ``act`` fail."""
         impostor = Impostor(clients, act)
         results = []
 
@@ -125,7 +127,7 @@ class Servers(unittest.TestCase):
         for each in results:
             self.assertIsInstance(each, FAILURES)
 
-    def test_an_answer_of_one_client_does_not_serve_for_another(self):
+    def test_the_answer_of_one_client_is_rejected_by_another(self):
         self.refused(2, let_one_answer_for_another)
 
     def test_a_client_does_not_answer_itself(self):
@@ -151,7 +153,7 @@ class Servers(unittest.TestCase):
 
         self.refused(1, send)
 
-    def test_a_server_that_says_nothing_is_left(self):
+    def test_a_client_leaves_a_server_that_sends_nothing(self):
         with socket.create_server(('127.0.0.1', 0)) as silent:
             with unittest.mock.patch.object(keyed_server, '_DEAD_AFTER', 4):
                 with self.assertRaisesRegex(TimeoutError, 'no answer within 4 s'):
@@ -159,14 +161,14 @@ class Servers(unittest.TestCase):
 
 
 class Relay:
-    """Between clients and a server: flips one byte of what the client sends, or of what it gets."""
+    """A relay between a client and a server that flips one byte of the data in one direction."""
 
     def __init__(self, place):
         self._place = place
         self._listener = socket.create_server(('127.0.0.1', 0))
         self.place = self._listener.getsockname()
-        self.flips = {}  # by direction: which byte of it
-        self.passed = {}  # by direction: what came
+        self.flips = {}  # {direction: index of the byte to flip}
+        self.passed = {}  # {direction: the data that has passed}
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
 
@@ -207,7 +209,7 @@ class Relay:
 
 
 class Messages(unittest.TestCase):
-    """What arrives of them if somebody is between client and server."""
+    """Messages when an attacker is between the client and the server."""
 
     def setUp(self):
         patch = unittest.mock.patch.object(keyed_server, '_ATTEMPTS', 1)
@@ -232,7 +234,7 @@ class Messages(unittest.TestCase):
                         ask(self.relay.place, self.server.key)
         self.assertLessEqual(set(seen), genuine)
 
-    def test_a_connection_that_is_played_again_says_nothing(self):
+    def test_a_replayed_connection_is_rejected(self):
         ask(self.relay.place, self.server.key)
         seen, patch = watched()
         with patch, socket.create_connection(('127.0.0.1', self.server.port)) as stream:
@@ -242,13 +244,13 @@ class Messages(unittest.TestCase):
                     pass
         self.assertEqual(seen, [])
 
-    def test_what_passes_through_both_ways_unchanged_arrives(self):
+    def test_unchanged_messages_arrive_in_both_directions(self):
         large = os.urandom(1 << 20)
         self.assertEqual(ask(self.relay.place, self.server.key, large), ('answer', large))
 
 
 class Wire:
-    """In place of a socket: what was sent, and what is to be read."""
+    """A stand-in for a socket that collects the sent bytes and has bytes to read."""
 
     def __init__(self):
         self.sent = b''
@@ -268,7 +270,7 @@ class Wire:
 
 
 class Order(unittest.TestCase):
-    """Of messages of one connection."""
+    """The order of the messages of one connection."""
 
     def setUp(self):
         self.wires = [Wire(), Wire()]
@@ -277,11 +279,11 @@ class Order(unittest.TestCase):
             for wire, is_server in zip(self.wires, (False, True)))
 
     def sent(self, sender, wire, *objects):
-        """The bytes of each message."""
+        """Sends objects; returns the bytes of each message."""
         return [(sender.send(each), wire.take())[1] for each in objects]
 
     def read(self, *messages):
-        """What the server reads of these."""
+        """Returns the objects that the server receives from these messages."""
         self.wires[1].coming = b''.join(messages)
         return [self.server.recv() for _ in messages]
 
@@ -294,20 +296,20 @@ class Order(unittest.TestCase):
         with self.assertRaises(keyed_channel.Untrusted):
             self.read(first, first)
 
-    def test_a_message_that_is_left_out_is_missed(self):
+    def test_a_dropped_message_is_noticed(self):
         with self.assertRaises(keyed_channel.Untrusted):
             self.read(self.sent(self.client, self.wires[0], 'a', 'b')[1])
 
-    def test_a_message_does_not_come_back(self):
+    def test_a_reflected_message_is_rejected(self):
         with self.assertRaises(keyed_channel.Untrusted):
             self.read(*self.sent(self.server, self.wires[1], 'a'))
 
-    def test_parts_of_two_messages_are_none(self):
+    def test_parts_of_two_messages_are_rejected(self):
         first, second = self.sent(self.client, self.wires[0], 'a', 'b')
         with self.assertRaises(keyed_channel.Untrusted):
             self.read(first[:40] + second[40:])
 
-    def test_a_length_without_an_authenticator_reserves_nothing(self):
+    def test_a_length_without_an_authenticator_allocates_no_memory(self):
         [message] = self.sent(self.client, self.wires[0], 'a')
         with self.assertRaises(keyed_channel.Untrusted):
             self.read(b'\x7f' + message[1:])
@@ -318,7 +320,7 @@ HALVES = {'nothing': b'', 'half a hello': b'hvd key1' + bytes(20), 'a wrong hell
 
 
 class Crowd(unittest.TestCase):
-    """A server with few descriptors, and many who do not have its key."""
+    """A server with few descriptors, and many peers without its key."""
 
     def setUp(self):
         self.process = subprocess.Popen(
@@ -337,7 +339,7 @@ class Crowd(unittest.TestCase):
         with contextlib.ExitStack() as stack:
             for _ in range(count):
                 stream = stack.enter_context(socket.create_connection(self.place, SECONDS))
-                with contextlib.suppress(OSError):  # was closed in favour of another
+                with contextlib.suppress(OSError):  # the server may have closed it for another one
                     stream.sendall(said)
             yield
 
@@ -368,7 +370,7 @@ class Crowd(unittest.TestCase):
             for each in floods:
                 each.join()
 
-    def test_a_process_without_descriptors_serves_again_when_it_has_some(self):
+    def test_a_server_that_ran_out_of_descriptors_recovers(self):
         with contextlib.ExitStack() as stack:
             channels = [stack.enter_context(keyed_server.connect(self.place, self.key))
                         for _ in range(230)]
@@ -395,7 +397,7 @@ class Clients(unittest.TestCase):
                 each.join()
         self.assertEqual(sorted(answers), [('answer', rank) for rank in range(200)])
 
-    def test_strangers_are_cut_off_even_if_they_trickle(self):
+    def test_strangers_that_send_byte_by_byte_are_disconnected(self):
         with unittest.mock.patch.object(keyed_server, '_PROOF_SECONDS', 0.3):
             with keyed_server.KeyedServer('127.0.0.1', answer) as server:
                 with socket.create_connection(('127.0.0.1', server.port)) as stranger:
@@ -404,7 +406,7 @@ class Clients(unittest.TestCase):
                             stranger.send(b'h')
                             time.sleep(0.02)
 
-    def test_it_listens_on_a_port_of_the_range_that_the_user_gives(self):
+    def test_the_server_listens_on_a_port_of_hvd_port_range(self):
         def server(ports):
             with unittest.mock.patch.dict(os.environ, HVD_PORT_RANGE=ports):
                 return keyed_server.KeyedServer('127.0.0.1', answer)
@@ -417,7 +419,7 @@ class Clients(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, f"HVD_PORT_RANGE is '{text}', but must be"):
                 server(text)
 
-    def test_the_function_of_a_run_is_served_on_the_interface_that_the_user_chooses(self):
+    def test_horovod_run_listens_on_the_interface_that_the_user_chooses(self):
         def place_of(chosen=None, **variables):
             with unittest.mock.patch.dict(os.environ, SLURM_JOB_ID='7', **variables):
                 with function_server.FunctionServer(answer, None, chosen) as server:
@@ -433,7 +435,7 @@ class Clients(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "network interface 'nosuch0' has no IPv4 address"):
             place_of(HVD_IFACE='nosuch0,lo')
 
-    def test_the_end_waits_for_no_client_that_says_nothing(self):
+    def test_the_end_does_not_wait_for_silent_clients(self):
         server = keyed_server.KeyedServer('127.0.0.1', answer)
         server.start()
         with keyed_server.connect(('127.0.0.1', server.port), server.key) as silent:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A rank that raises is named, with what it raised, by all others and by the launcher. Needs no
-framework. Prints TAP; starts its ranks itself."""
+"""If a rank ends with an exception, all other ranks and the launcher name the rank and the
+exception. Needs no framework. Prints TAP; starts its ranks itself."""
 
 import launch
 from report import run_check
@@ -21,13 +21,13 @@ def check(report):
     status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='raise ValueError("bo\\nom")')])
     told = [line for line in output.splitlines()
             if HOROVOD in line and ' rank 1 on ' in line and line.endswith(': ValueError: bo om')]
-    report.line(len(told) == 2, 'both other ranks say which rank raised what', output)
+    report.line(len(told) == 2, 'both other ranks name the rank and its exception', output)
     report.line(status == 1 and 'hvdrun: rank 1 ' in output
-                and 'status 1: ValueError: bo om' in output, 'so does hvdrun', output)
+                and 'status 1: ValueError: bo om' in output, 'hvdrun names them, too', output)
     status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='sys.exit(3)')])
     told = [line for line in output.splitlines()
             if HOROVOD in line and line.endswith(' has left the job') and ' rank 1 on ' in line]
-    report.line(len(told) == 2, 'and which rank has just left', output)
+    report.line(len(told) == 2, 'both other ranks name a rank that ends without an exception', output)
     report.line(status == 3, 'the exit status is that of the rank that failed first', output)
 
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs test modules on N ranks and prints one TAP line a test, which is ok if it is on every
-rank: launch.py N MODULE...
+"""Runs test modules on N ranks: launch.py N MODULE... Prints a TAP line for each test, which is ok
+if the test passes on every rank.
 
-HVD_TEST_PYTHON is the interpreter (/usr/bin/python3) with the module HVD_TEST_NEEDS (torch);
-HVD_TEST_LAUNCHER the command that takes "-np N COMMAND" (hvdrun of this build, else Open MPI's
-mpirun). HVD_TEST_DEVICE=cuda: modules that can do both use this machine's GPUs, see device.py; pretended:
-see on_torch_distributed/pretended_gpu.py.
+    HVD_TEST_PYTHON    the interpreter; default /usr/bin/python3
+    HVD_TEST_NEEDS     the module that it must have; default torch
+    HVD_TEST_LAUNCHER  the command before "-np N COMMAND", hvdrun of this build; default mpirun
+    HVD_TEST_DEVICE    cuda: use this machine's GPUs, see device.py; pretended: see
+                       on_torch_distributed/pretended_gpu.py
 """
 
 import glob
@@ -23,14 +24,14 @@ PACKAGE = os.path.join(HERE, '..', '..', 'contrib', 'python')
 PYTHON = os.environ.get('HVD_TEST_PYTHON', '/usr/bin/python3')
 NEEDS = os.environ.get('HVD_TEST_NEEDS', 'torch')
 DEVICE = os.environ.get('HVD_TEST_DEVICE', 'cpu')
-# Of a job of ranks: as long as no job takes, on a machine as busy as can be.
+# The time limit of a job. No job takes that long, even on a very busy machine.
 LIMIT_S = 150 * int(os.environ.get('HVD_TEST_TIMES', 4))
-GRACE_S = 30  # for its end, once it is told to
-MARK = '== the next script'  # before the output of each, see scripts.py
+GRACE_S = 30  # how long a job may take to end after SIGTERM
+MARK = '== the next script'  # the line before the output of each script, see scripts.py
 LINE = re.compile(r'(ok|not ok) \d+ - (.*?)( # SKIP .*)?$')
 
 
-# Imports nothing of what it looks for: frameworks take seconds for that, on each rank once more.
+# Looks for modules without importing them: the import of a framework takes seconds.
 LOOK = '''
 import importlib.metadata, importlib.util, sys
 if not all(map(importlib.util.find_spec, sys.argv[1:])):
@@ -42,7 +43,8 @@ print(*(f"{name} {importlib.metadata.version(owners[name][0]).split('+')[0]}"
 
 
 def missing(ranks, modules=NEEDS):
-    """Why nothing can be tested here, or None; then a comment tells what is tested with."""
+    """Returns the reason why nothing can be tested here, or None. Prints the versions in a
+    comment."""
     probe = subprocess.run([PYTHON, '-c', LOOK, *modules.split(', ')], capture_output=True,
                            text=True, check=False)
     if probe.returncode != 0:
@@ -59,7 +61,7 @@ def missing(ranks, modules=NEEDS):
 
 
 def launcher(ranks):
-    """The command before the interpreter's name."""
+    """Returns the words of the command before the interpreter."""
     if ranks == 1:
         return []
     chosen = os.environ.get('HVD_TEST_LAUNCHER')
@@ -70,9 +72,9 @@ def launcher(ranks):
 
 
 def sanitizer():
-    """The command before the interpreter's name when libhvd was built with gcc's address
-    sanitizer, which must be loaded first; and libstdc++ with it, whose throw it replaces. Python
-    itself leaks, so leaks are not looked for."""
+    """Returns the words of the command that preload gcc's address sanitizer, if libhvd was built
+    with it. libstdc++ is preloaded, too, because the sanitizer replaces its function that throws.
+    Leak detection is off, because Python itself leaks."""
     listing = subprocess.run(['ldd', os.environ.get('HVD_LIBRARY', '')], capture_output=True,
                              text=True, check=False).stdout
     found = re.search(r'libasan\S* => (\S+)', listing)
@@ -82,7 +84,8 @@ def sanitizer():
 
 
 def environment(ranks, **variables):
-    """The environment of the launcher. Ranks that wait for each other for good say what for, and end."""
+    """Returns the environment of the launcher. Ranks that wait too long for each other end with an
+    error."""
     path = [PACKAGE, os.environ.get('PYTHONPATH', '')]
     return dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, path)),
                 PYTHONDONTWRITEBYTECODE='1',
@@ -90,12 +93,13 @@ def environment(ranks, **variables):
 
 
 def end(*_):
-    """Of a signal: an exception, so that this program tells how far it has come and cleans up."""
+    """Handles a signal by an exception, so that this program prints its results so far and cleans
+    up."""
     sys.exit('ended by a signal: out of time?')
 
 
 def end_job(process):
-    """Ends the launcher, which ends its ranks; returns what they have printed."""
+    """Ends the launcher, which ends its ranks; returns their output."""
     process.terminate()
     try:
         return process.communicate(timeout=GRACE_S)[0]
@@ -105,8 +109,8 @@ def end_job(process):
 
 
 def run_ranks(ranks, command, options=(), python=PYTHON, **variables):
-    """Runs the command on the ranks, with options for the launcher; returns its exit status and
-    output. A job that hangs is ended, with the status 124."""
+    """Runs the command on the ranks, with options for the launcher; returns the exit status and the
+    output. Ends a job that exceeds the time limit; its status is 124."""
     signal.signal(signal.SIGTERM, end)
     with subprocess.Popen([*launcher(ranks), *options, *sanitizer(), python, *command],
                           env=environment(ranks, **variables), text=True,
@@ -123,8 +127,8 @@ def run_ranks(ranks, command, options=(), python=PYTHON, **variables):
 
 
 def run_scripts(ranks, *commands):
-    """Runs scripts, each with its arguments, one after the other in one job. Returns its exit
-    status and what each script printed; all of it, for each, if one failed."""
+    """Runs scripts, each with its arguments, one after the other in one job. Returns the exit
+    status and the output of each script, or the whole output for each if one failed."""
     status, output = run_ranks(ranks, [os.path.join(HERE, 'scripts.py'), json.dumps(commands)])
     parts = output.split(f'{MARK}\n')[1:]
     whole = status == 0 and len(parts) == len(commands)
@@ -137,7 +141,7 @@ def comment(text):
 
 
 def verdicts(path):
-    """The tests of one rank: {promise: (verdict, skip)}, and its comments."""
+    """Reads the TAP of one rank; returns {promise: (verdict, skip)} and the comments."""
     tests, comments = {}, []
     for line in open(path):
         match = LINE.match(line)
@@ -149,7 +153,8 @@ def verdicts(path):
 
 
 def merge(ranks, directory):
-    """Prints a line a test and the ranks' comments; returns how many failed and were run."""
+    """Prints a line for each test, and the comments of the ranks. Returns how many tests failed and
+    how many ran."""
     reports = [verdicts(path) for path in sorted(glob.glob(os.path.join(directory, '*')))]
     promises = list(dict.fromkeys(promise for tests, _ in reports for promise in tests))
     failed = 0

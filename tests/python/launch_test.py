@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How launch.py looks for frameworks, and how it ends when its time is up."""
+"""launch.py finds frameworks without importing them, and cleans up at its time limit."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ import unittest.mock
 
 import launch
 
-# A framework that nobody can import, and tests the second of which waits for ever.
+# A framework that cannot be imported, and two tests, the second of which waits for ever.
 FRAMEWORK = 'raise SystemExit("imported")\n'
 TESTS = '''
 import os, signal, unittest
@@ -46,7 +46,7 @@ class Launch(unittest.TestCase):
             self.assertIn('lacks json, neverland', launch.missing(1, 'json, neverland'))
         comment.assert_called_once_with('with json ? pretended ?')
 
-    def test_out_of_time_it_tells_how_far_it_came_and_leaves_nothing(self):
+    def test_at_the_time_limit_it_prints_the_results_so_far_and_cleans_up(self):
         fifo = str(self.directory / 'fifo')
         os.mkfifo(fifo)
         with subprocess.Popen([sys.executable, launch.__file__, '1', 'endless'], text=True,
@@ -65,7 +65,7 @@ class Launch(unittest.TestCase):
         self.assertEqual(sorted(os.listdir(self.directory)),
                          ['endless.py', 'fifo', 'pretended.py'])
 
-    def test_a_job_that_does_not_end_is_killed_and_what_it_said_is_kept(self):
+    def test_a_job_that_does_not_end_is_killed_and_its_output_is_kept(self):
         deaf = "trap '' TERM; echo deaf; while :; do sleep 1; done"
         with unittest.mock.patch.multiple(launch, LIMIT_S=10, GRACE_S=0.1):
             status, output = launch.run_ranks(1, ['-c', deaf], python='/bin/sh')

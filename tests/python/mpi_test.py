@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Scripts that bring MPI: communicators for init and for process sets. Under mpirun."""
+"""Scripts that use MPI: communicators for init and for process sets. Runs under mpirun."""
 
 import os
 import unittest
 import unittest.mock
 
 try:
-    from mpi4py import MPI  # before init: MPI and hvd ask the same PMIx who they are
+    from mpi4py import MPI  # before init: MPI and hvd use the same PMIx server
 except ImportError:
     MPI = None
 import torch
@@ -72,14 +72,14 @@ class Communicators(JobCase):
             self.assertEqual((hvd.rank(), hvd.size()), (self.world.rank, self.world.size))
             end()
 
-    def test_pmix_is_left_to_mpi(self):
+    def test_libhvd_does_not_use_pmix_beside_mpi(self):
         with unittest.mock.patch.dict(os.environ, {'HVD_BOOT_HELPER': '/bin/false'}):
             hvd.init()
             self.assertEqual(hvd.size(), self.world.size)
             end()
             self.check_job_of(self.world)
 
-    def test_a_rank_that_does_not_come_is_missed(self):
+    def test_a_missing_rank_is_an_error(self):
         copy, last = self.world.Dup(), self.world.size - 1
         missed = 'did not start within 2 s' + (f': rank {last}' if self.world.rank == 0 else '')
         with unittest.mock.patch.dict(os.environ, {'HVD_START_TIMEOUT': '2'}):
@@ -95,7 +95,7 @@ class Communicators(JobCase):
         with self.assertRaisesRegex(ValueError, f'rank {self.world.rank} is not in the list of 1'):
             hvd.init(comm=[(self.world.rank + 1) % self.world.size])
 
-    def test_two_groups_are_refused(self):
+    def test_an_intercommunicator_is_rejected(self):
         leader = 1 - self.world.rank % 2
         other = self.parity.Create_intercomm(0, self.world, leader)
         with self.assertRaisesRegex(ValueError, 'expected an intracommunicator'):
@@ -127,7 +127,7 @@ class Communicators(JobCase):
             hvd.init(comm=self.world, process_sets=sets)
         self.assertTrue(hvd.is_initialized())
 
-    def test_communicators_need_one_for_the_job(self):
+    def test_process_sets_of_communicators_need_a_communicator_of_the_job(self):
         for comm in (None, [0]):
             with self.assertRaises(NotImplementedError):
                 hvd.init(comm=comm, process_sets=[hvd.ProcessSet(self.parity)])
@@ -135,7 +135,7 @@ class Communicators(JobCase):
         with self.assertRaises(NotImplementedError):
             hvd.add_process_set(hvd.ProcessSet(self.parity))
 
-    def test_no_communicator_is_refused(self):
+    def test_a_null_communicator_is_rejected(self):
         with self.assertRaisesRegex(ValueError, 'COMM_NULL'):
             hvd.init(comm=MPI.COMM_NULL)
 

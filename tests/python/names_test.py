@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that projects and Horovod's own tests import: they work, or say what to use instead."""
+"""Names that projects and Horovod's tests import work, or their error names a replacement."""
 
 import importlib
 import inspect
@@ -27,7 +27,7 @@ VERSIONS = ('1.13.0', '1.13.1', '2.0.0', '2.0.0rc1', '2.0.0.dev3', '2.0', '2.0.1
 
 class Absent(unittest.TestCase):
 
-    def test_modules_that_are_not_there_say_what_to_use(self):
+    def test_missing_modules_name_a_replacement(self):
         for name, instead in (
                 ('horovod.spark', 'horovod.run()'), ('horovod.spark.torch', 'horovod.run()'),
                 ('horovod.spark.common.backend', 'Spark'), ('horovod.ray', 'hvdrun'),
@@ -50,7 +50,7 @@ class Absent(unittest.TestCase):
             importlib.import_module('horovod.nonsense')
         self.assertNotIsInstance(raised.exception, absent.AbsentModuleError)
 
-    def test_every_module_of_horovod_is_there_or_says_so(self):
+    def test_every_module_of_horovod_exists_or_names_a_replacement(self):
         modules = horovod_itself.ask(
             'import horovod, os, pkgutil\n'
             'answer = [each.name for each in pkgutil.walk_packages(\n'
@@ -65,7 +65,7 @@ class Absent(unittest.TestCase):
         for name in modules:
             if name.startswith(('horovod.tensorflow', 'horovod.keras', 'horovod._keras',
                                 'horovod.mxnet')):
-                continue  # need frameworks that may not be here
+                continue  # these need frameworks that may be missing
             with self.subTest(module=name):
                 try:
                     importlib.import_module(name)
@@ -123,7 +123,7 @@ class Util(unittest.TestCase):
             over.check_time_out_for('work')
         self.assertEqual(raised.exception.message, str(raised.exception))
 
-    def test_results_of_hosts_are_horovods(self):
+    def test_values_of_host_update_result_are_horovods(self):
         self.assertEqual([HostUpdateResult.no_update, HostUpdateResult.removed,
                           HostUpdateResult.added, HostUpdateResult.mixed], [0, 1, 2, 3])
 

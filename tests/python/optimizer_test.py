@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedOptimizer: N ranks with a part of the batch each do what one does with all of it."""
+"""DistributedOptimizer: N ranks, each with a part of a batch, train like one rank with the whole
+batch."""
 
 import copy
 import gc
@@ -14,7 +15,7 @@ from device import DEVICE
 from functions_test import OPTIMIZERS
 from horovod.torch import optimizer as optimizers
 
-ROWS = 4  # of the batch, on each rank
+ROWS = 4  # rows of the batch on each rank
 
 
 def make_model(dtype=torch.float64):
@@ -24,7 +25,7 @@ def make_model(dtype=torch.float64):
 
 
 def batch(step, dtype=torch.float64):
-    """All rows of a step; rank r has the r-th ROWS of them."""
+    """Returns the rows of a step for all ranks; rank r uses the r-th ROWS of them."""
     generator = torch.Generator().manual_seed(100 + step)
     return torch.randn(ROWS * hvd.size(), 5, generator=generator, dtype=dtype).to(DEVICE)
 
@@ -38,7 +39,7 @@ def loss_of(model, rows):
 
 
 def train_alone(make, steps=3):
-    """The parameters after training on whole batches without hvd."""
+    """Trains on whole batches without hvd; returns the parameters."""
     model = make_model()
     optimizer = make(model.parameters())
     for step in range(steps):
@@ -122,7 +123,7 @@ class Optimizer(Case):
             self.train(model, optimizer)
             self.check(model, train_alone(OPTIMIZERS['SGD momentum']), 2e-2)
 
-    def test_reduction_starts_while_backward_still_computes(self):
+    def test_reduction_starts_while_backward_is_still_running(self):
         if hvd.size() == 1:
             self.skipTest('a lone rank exchanges nothing')
         model, optimizer = self.wrap()
@@ -134,7 +135,7 @@ class Optimizer(Case):
             except ValueError as error:
                 refusals.append(str(error))
 
-        if hvd.rank() == 0:  # the first to run backward: what it has submitted stays in flight
+        if hvd.rank() == 0:  # runs backward first, so the gradients that it submits stay in flight
             model[0].weight.register_hook(probe)
         else:
             hvd.barrier()
@@ -352,11 +353,11 @@ class Optimizer(Case):
                 self.assertEqual(gradient.indices().tolist(), [sorted(used)])
                 self.assertEqual(gradient.values().shape, (len(used), 2))
                 with optimizer.skip_synchronize():
-                    optimizer.step()  # which refuses dense ones
+                    optimizer.step()  # raises an error for dense gradients
                 moved = (table.weight.detach() - before).abs().sum(1) > 0
                 self.assertEqual(moved.nonzero().flatten().tolist(), sorted(used))
 
-    def test_dropped_optimizer_lets_go_of_the_parameters(self):
+    def test_a_dropped_optimizer_releases_its_parameters(self):
         model, optimizer = self.wrap(OPTIMIZERS['SGD'])
         self.train(model, optimizer, 1)
         dropped = weakref.ref(optimizer)
@@ -371,7 +372,7 @@ class Optimizer(Case):
             optimizer.step()
         self.check(model, train_alone(OPTIMIZERS['SGD'], 3))
 
-    def test_state_dict_goes_round(self):
+    def test_a_state_dict_can_be_saved_and_loaded(self):
         model, optimizer = self.wrap()
         self.train(model, optimizer, 1)
         saved = copy.deepcopy(optimizer.state_dict())

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every optimizer of torch.optim; those with special wishes here, the others in optimizer_test."""
+"""Every optimizer of torch.optim is tested: those with special needs here, the others in
+optimizer_test."""
 
 import torch
 
@@ -10,7 +11,7 @@ from optimizer_test import batch, loss_of, make_model, own
 
 
 def train_with_closure(model, optimizer, rows_of, steps=3):
-    """Returns how often the optimizer called its closure."""
+    """Trains with a closure; returns how often the optimizer called it."""
     calls = []
     for step in range(steps):
         def closure(rows=rows_of(batch(step))):
@@ -32,7 +33,7 @@ class Optimizers(Case):
             for other in hvd.allgather(mine.detach()[None]):
                 self.assertTrue(torch.equal(other, mine))
 
-    def test_none_of_torch_is_left_out(self):
+    def test_every_optimizer_of_torch_is_tested(self):
         tested = {type(make([torch.nn.Parameter(torch.ones(1))])).__name__
                   for make in OPTIMIZERS.values()}
         tested |= {'LBFGS', 'SparseAdam', 'Muon', 'Optimizer'}
@@ -44,8 +45,8 @@ class Optimizers(Case):
         for options in (dict(), dict(line_search_fn='strong_wolfe')):
             for op, part in ((hvd.Average, 1), (hvd.Sum, hvd.size())):
                 with self.subTest(options=options, op=op):
-                    # A tolerance that ends the search where the loss hardly changes: ranks must
-                    # see one loss, else one of them stops and the others wait for it.
+                    # The tolerance ends the search when the loss hardly changes. All ranks must
+                    # see the same loss: otherwise one stops and the others wait for it.
                     settings = dict(lr=0.5, max_iter=20, tolerance_change=1e-4, **options)
                     model, alone = make_model(), make_model()
                     optimizer = hvd.DistributedOptimizer(
@@ -93,4 +94,4 @@ class Optimizers(Case):
                 loss_of(model, own(rows) if is_shared else rows).backward()
                 optimizer.step()
             models.append(model)
-        self.check_models(*models, 1e-2)  # it computes in bfloat16
+        self.check_models(*models, 1e-2)  # Muon computes in bfloat16

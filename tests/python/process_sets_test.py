@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Process sets: how they are registered and removed, and what is refused."""
+"""Process sets: their registration and removal, and rejected arguments."""
 
 import os
 import unittest
@@ -16,12 +16,12 @@ VARIABLE = 'HOROVOD_DYNAMIC_PROCESS_SETS'
 
 
 def table():
-    """{number: ranks}, as Horovod's own tests look at it."""
+    """Returns {number: ranks} in the same way as Horovod's tests."""
     return hvd.mpi_ops._basics._get_process_set_ids_and_ranks()
 
 
 def begin_again(**options):
-    """Leaves the job, with all ranks, and joins it with these options of init."""
+    """Leaves the job together with all ranks, and joins it again with these options of init."""
     if hvd.is_initialized():
         hvd.barrier()
         hvd.shutdown()
@@ -29,7 +29,7 @@ def begin_again(**options):
 
 
 class JobCase(Case):
-    """Tests that leave and join the job; afterwards it is as it was before."""
+    """The base of tests that leave and join the job; afterwards, they join the original job."""
 
     @classmethod
     def setUpClass(cls):
@@ -53,13 +53,13 @@ class Description(unittest.TestCase):
         for ranks in ([2, 0, 1], range(3), reversed(range(3)), {1, 2, 0}, torch.arange(3)):
             self.assertEqual(hvd.ProcessSet(ranks).ranks, [0, 1, 2])
 
-    def test_what_is_no_set_of_ranks_is_refused(self):
+    def test_an_argument_that_is_not_a_set_of_ranks_is_rejected(self):
         for wrong in (None, 3, 'ab', [0.5], [[0]]):
             with self.subTest(wrong=wrong), self.assertRaisesRegex(
                     ValueError, 'list of process ranks or an mpi4py Comm'):
                 hvd.ProcessSet(wrong)
 
-    def test_text_names_number_ranks_and_communicator(self):
+    def test_repr_has_number_ranks_and_communicator(self):
         self.assertEqual(str(hvd.ProcessSet([1, 0])),
                          'ProcessSet(process_set_id=None, ranks=[0, 1], mpi_comm=None)')
 
@@ -69,7 +69,7 @@ class Static(JobCase):
     def test_sets_are_numbered_in_the_order_given(self):
         self.need(2)
         rest = list(range(1, hvd.size()))
-        # Each rank may list the members in its own order.
+        # The ranks may list the members in different orders.
         sets = [hvd.ProcessSet([0]), hvd.ProcessSet(rest[hvd.rank() % len(rest):] +
                                                     rest[:hvd.rank() % len(rest)])]
         begin_again(process_sets=sets)
@@ -121,7 +121,7 @@ class Static(JobCase):
         self.assertFalse(hvd.is_initialized())
         hvd.init()
 
-    def test_what_is_no_list_of_sets_is_refused(self):
+    def test_an_argument_that_is_not_a_list_of_sets_is_rejected(self):
         for wrong in ([[0]], 'static', [None], hvd.ProcessSet([0])):
             with self.subTest(wrong=wrong), self.assertRaisesRegex(ValueError, 'process_sets'):
                 hvd.init(process_sets=wrong)
@@ -152,7 +152,7 @@ class Static(JobCase):
 
 class Restored(JobCase):
 
-    def test_sets_are_made_again_unless_a_graph_would_mix_them_up(self):
+    def test_sets_are_restored_unless_a_graph_has_an_old_number(self):
         self.need(2)
         begin_again(process_sets='dynamic')
         first, second = hvd.add_process_set([0]), hvd.add_process_set(range(1, hvd.size()))
@@ -210,7 +210,7 @@ class Dynamic(JobCase):
         self.assertEqual(first.process_set_id, number)
         self.assertEqual(table()[second.process_set_id], self.rest)
 
-    def test_number_of_other_ranks_before_does_not_mix_up_unnamed_tensors(self):
+    def test_a_reused_number_does_not_mix_up_unnamed_tensors(self):
         self.need(3)
         pair = self.add([0, 1])
         if pair.included():
@@ -268,7 +268,7 @@ class Dynamic(JobCase):
                         ValueError, f'{word}: Rank 0 is not a member of the provided process set'):
                     call()
 
-    def test_sets_of_the_job_before_mean_nothing_in_the_next(self):
+    def test_sets_of_an_earlier_job_are_not_registered(self):
         alone = self.add([0])
         begin_again(process_sets='dynamic')
         self.add([1])
@@ -288,7 +288,7 @@ class Dynamic(JobCase):
 
 class WithoutJob(JobCase):
 
-    def test_nothing_can_be_asked_before_init(self):
+    def test_queries_fail_before_init(self):
         known = hvd.ProcessSet([0])
         hvd.barrier()
         hvd.shutdown()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests of all front ends ask of the ranks."""
+"""Functions about ranks that the tests of all front ends use."""
 
 from horovod.common.basics import basics
 from horovod.common.objects import allgather_object
@@ -7,14 +7,14 @@ from horovod.common.process_sets import global_process_set
 
 
 def own_part(whole, members=global_process_set):
-    """This rank's rows of a reducescatter: the first dim0 % size ranks get one more."""
+    """Returns this rank's rows of a reducescatter: the first dim0 % size ranks get one more."""
     few, more = divmod(len(whole), members.size())
     begin = members.rank() * few + min(members.rank(), more)
     return whole[begin:begin + few + (members.rank() < more)]
 
 
 def leave():
-    """Ends the job, if there is one, together: no rank ends it while others are still in it."""
+    """Leaves the job, if there is one, when all ranks are ready to leave."""
     if basics.is_initialized():
         allgather_object(None)
         basics.shutdown()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains the digits examples with each framework and prints what came of it as a table in Markdown:
+"""Trains the digits examples with each framework and prints the results as a table in Markdown:
 
     tests/python/real_runs.py BUILD [--ranks 1,4] [--epochs 8] [--only NAME ...]
 
-BUILD is a build folder. The frameworks are Debian's PyTorch and those of PyPI, in the environments
-that tests/*_env.sh make where they are not there yet. What cannot be had is named below the table,
-with the reason. The exit status is 1 if a training failed, whose output then is on stderr.
+BUILD is a build folder. The frameworks are Debian's PyTorch and those of PyPI, in environments that
+tests/*_env.sh create if they are missing. Below the table the program lists the frameworks that are
+not available, with the reasons. The exit status is 1 if a training failed; its output is on stderr.
 """
 
 import argparse
@@ -23,8 +23,8 @@ TESTS = os.path.dirname(launch.HERE)
 EXAMPLES = os.path.join(TESTS, '..', 'contrib', 'examples')
 NO_KERAS = '-'
 
-# python: its path, or the command that prints it. module: the framework's. examples: the scripts,
-# and for each the environment variables that it needs.
+# python: the path of the interpreter, or the command that prints it. module: the module of the
+# framework. examples: {script: the environment variables that it needs}.
 Framework = namedtuple('Framework', 'name python module examples')
 Row = namedtuple('Row', 'framework keras python example ranks loss accuracy')
 
@@ -41,11 +41,11 @@ FRAMEWORKS = [
 
 
 class Missing(Exception):
-    """There is no such framework here; says why."""
+    """The framework is not available; the text is the reason."""
 
 
 def output_of(command, **variables):
-    """The last line that the command prints."""
+    """Returns the last line that the command prints. Raises Missing if the command fails."""
     done = subprocess.run(command, capture_output=True, text=True, check=False,
                           env=dict(os.environ, **variables))
     if done.returncode != 0:
@@ -66,8 +66,8 @@ def version(python, module, **variables):
 
 
 def train(python, script, ranks, epochs, variables):
-    """What the script's log says of the last epoch; None, with the output on stderr, if it failed.
-    """
+    """Trains; returns the facts of the last epoch from the script's log. If the training fails,
+    prints its output on stderr and returns None."""
     with tempfile.TemporaryDirectory(prefix='hvd-runs-') as directory:
         log = os.path.join(directory, 'log')
         status, output = launch.run_ranks(
@@ -93,14 +93,14 @@ def rows_of(framework, all_ranks, epochs):
 
 
 def numbers(facts):
-    """Loss and accuracy as a row has them."""
+    """Returns loss and accuracy as texts for a row."""
     if facts is None:
         return 'failed', 'failed'
     return f'{facts["loss"]:.4f}', f'{facts.get("val_accuracy", facts.get("accuracy")):.4f}'
 
 
 def table(rows):
-    """The lines of a table in Markdown."""
+    """Returns the lines of a table in Markdown."""
     words = [list(map(str, row)) for row in rows]
     heads = ['framework', 'Keras', 'Python', 'example', 'ranks', 'loss', 'accuracy']
     widths = [max(map(len, column)) for column in zip(heads, *words)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program that makes the table of real trainings: with Debian's PyTorch, and with one that is
-not there. Prints TAP."""
+"""The program that makes the table of real trainings, with Debian's PyTorch and with a framework
+that is not available. Prints TAP."""
 
 import os
 import re
@@ -15,7 +15,7 @@ ROW = re.compile(r'^\| torch [\d.]+\S* +\| - +\| 3\.\d+\.\d+ +\| digits/train.py
 
 
 def run(*arguments, **variables):
-    """The exit status and what it prints, with what it says on stderr."""
+    """Runs the program; returns its exit status, its output, and the output with stderr."""
     build = os.path.dirname(os.path.dirname(os.environ['HVD_LIBRARY']))
     done = subprocess.run([sys.executable, real_runs.__file__, build, *arguments],
                           env=dict(os.environ, **variables), capture_output=True, text=True,
@@ -27,14 +27,14 @@ def check(report):
     status, output, text = run('--only', 'torch-debian', '--ranks', '1,2', '--epochs', '1')
     rows = ROW.findall(output)
     report.line(status == 0 and [row[0] for row in rows] == ['1', '2'],
-                'a row for each number of ranks', text)
+                'the table has a row for each number of ranks', text)
     report.line(len(rows) == 2 and all(0 < float(loss) < 2.5 and float(accuracy) > 0.3
                                        for _, loss, accuracy in rows),
-                'losses and accuracies are of a network that has begun to learn', text)
-    # No environment can be made where there is no folder for it.
+                'losses and accuracies show that the network has begun to learn', text)
+    # The environment cannot be created, because /dev/null is not a folder.
     status, output, text = run('--only', 'mxnet', XDG_CACHE_HOME='/dev/null')
     report.line(status == 0 and re.search(r'^Missing: mxnet: .*/dev/null.*$', output, re.MULTILINE)
-                and not ROW.search(output), 'what is missing is named with the reason', text)
+                and not ROW.search(output), 'a missing framework is named with the reason', text)
 
 
 if __name__ == '__main__':

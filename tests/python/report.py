@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The TAP lines of a program that starts jobs and looks at what they print."""
+"""TAP lines for programs that start jobs and check their output."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ import launch
 
 
 class Report:
-    """One line for each promise; a broken one is followed by a comment."""
+    """Prints a TAP line for each promise, and a comment after a broken one."""
 
     def __init__(self, directory=None):
         self.count = self.failed = 0
@@ -22,14 +22,14 @@ class Report:
         launch.comment('' if good else comment)
 
     def done(self):
-        """Prints the plan; the exit status of the program."""
+        """Prints the plan; returns the exit status for the program."""
         print(f'1..{self.count}')
         return 1 if self.failed else 0
 
 
 def run_check(check, ranks, modules=launch.NEEDS, with_hvdrun=False):
-    """Ends the program: ``check`` gets a report with a temporary directory, or all is skipped where so many
-    ranks, the modules or hvdrun cannot be had."""
+    """Calls ``check`` with a report that has a temporary directory, and ends the program. Skips
+    everything if so many ranks, the modules or hvdrun are not available."""
     reason = launch.missing(ranks, modules)
     if reason is None and with_hvdrun and not os.environ.get('HVD_TEST_LAUNCHER'):
         reason = 'there is no hvdrun: set HVD_TEST_LAUNCHER'

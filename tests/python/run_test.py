@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""horovod.run: a function on all ranks; and what else starts jobs from Python."""
+"""horovod.run, which calls a function on all ranks, and other ways to start jobs from Python."""
 
 import importlib.util
 import os
@@ -21,7 +21,7 @@ from horovod.runner.launch import _run, find_hvdrun, words_of
 
 
 def reduced(first, second=0):
-    """What a rank computes together with the others."""
+    """Returns the rank and a sum over all ranks; run on each rank."""
     import torch
 
     import horovod.torch as hvd
@@ -38,7 +38,7 @@ class Run(unittest.TestCase):
     def test_one_rank_is_the_default(self):
         self.assertEqual(run(get_env_rank_and_size), [(0, 1)])
 
-    def test_functions_of_a_script_and_lambdas_travel(self):
+    def test_functions_of_a_script_and_lambdas_can_be_called(self):
         with tempfile.TemporaryDirectory() as directory:
             script = os.path.join(directory, 'script.py')
             with open(script, 'w') as file:
@@ -50,25 +50,25 @@ class Run(unittest.TestCase):
                                     stdout=subprocess.PIPE).stdout
         self.assertEqual(output, '[42, 42]\n[7, 7]\n')
 
-    def test_large_arguments_and_results_travel(self):
+    def test_large_arguments_and_results_work(self):
         sent = bytes(range(256)) * 40000
         self.assertEqual(run(lambda data: data + b'!', (sent,), num_proc=2), [sent + b'!'] * 2)
 
-    def test_failure_of_a_rank_is_raised_here(self):
+    def test_a_failure_of_a_rank_is_raised_by_run(self):
         def work():
             if get_env_rank_and_size()[0] == 1:
                 raise KeyError('nothing of this name')
-            signal.pause()  # until the end of the job
+            signal.pause()  # until the job ends
 
         with self.assertRaisesRegex(RuntimeError, r'(?s)one or more processes exited with '
                                     "non-zero status.*name: 1\n.*KeyError: 'nothing of this name'"):
             run(work, num_proc=2)
 
-    def test_result_that_cannot_travel_is_told(self):
+    def test_a_result_that_cannot_be_pickled_is_an_error(self):
         with self.assertRaisesRegex(RuntimeError, 'pickle'):
             run(lambda: socket.socket(), num_proc=1)
 
-    def test_rank_that_ends_early_is_missed(self):
+    def test_a_rank_that_ends_early_is_an_error(self):
         with self.assertRaisesRegex(RuntimeError, 'no result'):
             run(lambda: os._exit(0), num_proc=1)
         with self.assertRaisesRegex(RuntimeError, 'exit code 7'):
@@ -87,7 +87,7 @@ class Run(unittest.TestCase):
             self.skipTest(f'a link cannot be had: {job.stdout}')
         self.assertEqual((job.stdout, job.returncode), ('noticed\nnoticed\n', 0))
 
-    def test_strangers_get_nothing(self):
+    def test_clients_without_the_key_get_nothing(self):
         def work():
             return len(os.environ.get('HVD_RUN_KEY', ''))
 
@@ -137,7 +137,7 @@ class Run(unittest.TestCase):
             _run(options)
         self.assertEqual((options.hosts, options.run_func), (None, None))
 
-    def test_modules_are_hvdrun(self):
+    def test_the_modules_run_hvdrun(self):
         for way in (['-m', 'horovod.runner'], ['-m', 'horovod.runner.launch'],
                     ['-c', 'import horovod.runner.launch as here; here.run_commandline()']):
             output = subprocess.run(
@@ -186,7 +186,7 @@ class Helpers(unittest.TestCase):
         with util.env(**unset, SLURM_PROCID=0, SLURM_NTASKS=4):
             self.assertEqual(get_env_rank_and_size(), (0, 1))
 
-    def test_small_questions_are_answered(self):
+    def test_small_helpers_return_the_right_values(self):
         self.assertTrue(util.gloo_built())
         self.assertIs(util.mpi_built(), importlib.util.find_spec('mpi4py') is not None)
         self.assertFalse(util.ddl_built() or util.ccl_built() or util.cuda_built()

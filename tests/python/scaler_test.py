@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""GradScaler with DistributedOptimizer: no manual synchronize(), and no rank skips a step alone."""
+"""GradScaler works with DistributedOptimizer without synchronize(), and all ranks skip a step or
+none."""
 
 import unittest
 
@@ -12,7 +13,7 @@ from functions_test import OPTIMIZERS
 from optimizer_test import ROWS, batch, loss_of, make_model, own
 
 ANYWHERE = hasattr(torch, 'amp') and hasattr(torch.amp, 'GradScaler')
-SCALE = 2.0 ** 10  # exact: scaling changes no bit
+SCALE = 2.0 ** 10  # a power of two, so scaling is exact
 
 
 def make_scaler(**options):
@@ -21,7 +22,8 @@ def make_scaler(**options):
 
 
 def train(model, optimizer, step, rows, scale=SCALE, clip=None, before=None):
-    """One step with a scaler; ``before`` sees the scaler before it looks at the gradients."""
+    """Takes a step with a scaler. ``before``: a function to call with the scaler before it checks
+    the gradients."""
     scaler = make_scaler(init_scale=scale)
     optimizer.zero_grad()
     scaler.scale(loss_of(model, rows)).backward()
@@ -52,7 +54,7 @@ class Scaler(Case):
             self.assertEqual(other.tolist(), mine.tolist())
 
     def check_as_without(self, make, clip=None, **options):
-        """Three steps give the bits that they give without a scaler."""
+        """Checks that three steps give exactly the same parameters as without a scaler."""
         model, optimizer = self.wrap(make, **options)
         other, plain = self.wrap(make, **options)
         for step in range(3):
@@ -79,7 +81,7 @@ class Scaler(Case):
         model, optimizer = self.wrap(OPTIMIZERS['SGD'])
         alone = make_model(torch.float32)
         plain = OPTIMIZERS['SGD'](alone.parameters())
-        # Rank 0 comes when the others have submitted their gradients, to a step that needs its own.
+        # Rank 0 submits its gradients later than the others.
         if hvd.rank() == 0:
             hvd.barrier()
         train(model, optimizer, lambda scaler: scaler.step(optimizer),
@@ -93,7 +95,7 @@ class Scaler(Case):
     def test_gradients_can_be_clipped_after_unscale(self):
         self.check_as_without(OPTIMIZERS['Adam'], clip=0.05)
 
-    def test_sum_is_taken_once(self):
+    def test_gradients_are_summed_once(self):
         self.check_as_without(OPTIMIZERS['SGD momentum'], op=hvd.Sum)
 
     def test_horovods_way_works_too(self):
@@ -112,7 +114,8 @@ class Scaler(Case):
         self.assertEqual(self.parameters(model).tolist(), self.parameters(other).tolist())
 
     def check_skips_together(self, **options):
-        """The last rank's gradients overflow in the second of three steps."""
+        """Checks that all ranks skip the second of three steps, in which the last rank's gradients
+        overflow."""
         for name in ('SGD momentum', 'Adam fused'):
             model, optimizer = self.wrap(OPTIMIZERS[name], **options)
             scales = []

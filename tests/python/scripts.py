@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs scripts one after the other in this process, which thus imports the framework once:
-scripts.py JSON, a list of commands, each a list of a script's path and its arguments. All ranks leave
-the job at the end of each. Rank 0 writes a line, MARK, before what each script prints."""
+"""Runs scripts one after the other in this process, so that it imports the framework only once:
+scripts.py JSON. The argument is a list of commands, each a list of a script and its arguments. All
+ranks leave the job after each script. Rank 0 prints the line MARK before the output of a script."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives on process sets: refusals, gradients, and several sets that overlap at the same time.
-reference/torch_test.py compares the results."""
+"""Collectives on process sets: rejected calls, gradients, and overlapping sets that run at the same
+time. reference/torch_test.py compares the results."""
 
 import random
 import threading
@@ -13,7 +13,8 @@ from process_sets_test import JobCase, begin_again
 
 
 def groups_of_ranks(size):
-    """Ranks of sets that overlap: single ones, all but one, every other one, neighbours."""
+    """Returns the ranks of overlapping sets: single ranks, all ranks but one, every second rank,
+    the lower half."""
     groups = [[0], [size - 1], range(size - 1), range(1, size), range(0, size, 2),
               range(1, size, 2), range(size // 2)]
     distinct = {tuple(group) for group in groups} - {(), tuple(range(size))}
@@ -58,8 +59,9 @@ class SetCollectives(JobCase):
             self.assertEqual(hvd.broadcast_object(hvd.rank(), root, process_set=members), root)
 
     def test_barrier_waits_for_members_only(self):
-        """Rank 0 comes to the barriers of its sets when the others have left those without it, and
-        after many rounds with each set whose other members wait in a barrier of theirs."""
+        """Rank 0 enters the barriers of its sets only when the other ranks have left the barriers
+        of sets without it, and after many collectives of sets whose other members wait in a
+        barrier."""
         for members in self.mine:
             if 0 not in members.ranks:
                 hvd.barrier(process_set=members)
@@ -103,7 +105,7 @@ class SetCollectives(JobCase):
     def test_gradients_of_parts_go_back_to_their_members(self):
         for members in self.mine:
             size = members.size()
-            # Row i of each member is with member i // 2, who weighs it by its index + 1.
+            # Row i of each member goes to member i // 2, which multiplies it by its index + 1.
             right = (torch.arange(2 * size) // 2 + 1.0)[:, None].expand(-1, 2)
             for factor, call in (
                     (size, lambda x: hvd.reducescatter(x, op=hvd.Sum, process_set=members)),
@@ -149,7 +151,7 @@ class SetCollectives(JobCase):
             self.assertEqual(total.tolist(), [members.size()] * 2)
 
     def test_optimizers_of_two_sets_train_apart(self):
-        """The lower and the upper half of the ranks train a model each, without the other."""
+        """The lower and the upper half of the ranks train a model each, independently."""
         half = hvd.size() // 2
         halves = [hvd.ProcessSet(range(half)), hvd.ProcessSet(range(half, hvd.size()))]
         begin_again(process_sets=halves)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Jobs that no launcher of hvd starts: the ranks find each other by stores of torch.distributed, by
-a store written in Python, and by that of torchrun. Prints TAP; starts its ranks itself."""
+"""Jobs without a launcher of hvd: the ranks find each other through stores of torch.distributed, a
+store written in Python, and torchrun's store. Prints TAP; starts its ranks itself."""
 
 import os
 import re
@@ -12,7 +12,7 @@ import tempfile
 import launch
 from report import run_check
 
-# Some builds of torch lack the library that it uses if nobody says no.
+# Some builds of torch lack libuv, which TCPStore uses by default.
 STORE = '''
 import datetime, sys
 import torch.distributed as dist
@@ -145,7 +145,7 @@ EXPECTED = [
 
 
 def bare_environment(**variables):
-    """No launcher has left a variable in it."""
+    """Returns an environment without variables of a launcher."""
     inherited = launch.environment(1, **variables)
     return {name: value for name, value in inherited.items()
             if name in variables or not re.match(r'(PMIX?|SLURM|OMPI|TORCHELASTIC)_|RANK$|WORLD_SIZE$', name)}
@@ -158,7 +158,7 @@ def python(script, *arguments, **variables):
 
 
 class Server:
-    """A TCPStore, as torchrun's agent has one."""
+    """A process with a TCPStore, like torchrun's agent."""
 
     def __enter__(self):
         self.process = python(SERVER)
@@ -170,7 +170,7 @@ class Server:
 
 
 def outputs(ranks):
-    """Whether all of these processes ended well, and what they printed."""
+    """Waits for the processes; returns whether all have succeeded, and their output."""
     said = [rank.communicate()[0] for rank in ranks]
     return all(rank.returncode == 0 for rank in ranks), ''.join(said)
 
@@ -192,12 +192,13 @@ def check_stores(report, size):
                           ('server', 'a TCPStore, by RANK and WORLD_SIZE'),
                           ('prefix 2', 'a PrefixStore made anew three times'),
                           ('own', 'a store in Python')):
-        report.line(are_there(output, what, size), f'{size} ranks start by {promise}', output)
+        report.line(are_there(output, what, size), f'{size} ranks start with {promise}', output)
     report.line(good, f'{size} ranks end without an error', output)
 
 
 def check_torchrun(report, size):
-    """Its variables, as its agent sets them; srun may have started it."""
+    """Starts ranks with the variables that torchrun's agent sets, and with those of an srun that
+    may have started torchrun."""
     with Server() as port:
         shared = {'WORLD_SIZE': str(size), 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': port,
                   'TORCHELASTIC_RUN_ID': 'none', 'TORCHELASTIC_USE_AGENT_STORE': 'True',
@@ -211,7 +212,8 @@ def check_torchrun(report, size):
 
 
 def check_torchrun_itself(report):
-    """The command, where it works: Debian 12's ends with an error under Python 3.11."""
+    """Runs torchrun itself. Skips that if it fails: Debian 12's torchrun does not work with Python
+    3.11."""
     with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
         script = os.path.join(folder, 'train.py')
         with open(script, 'w') as file:
@@ -226,20 +228,21 @@ def check_torchrun_itself(report):
 
 
 def check_secrets(report):
-    """A stranger can read and write the store, and so play rank 1, but does not know HVD_SECRET."""
+    """Lets a stranger play rank 1: it can read and write the store, but does not know
+    HVD_SECRET."""
     with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
         place = os.path.join(folder, 'store')
         good, output = outputs([python(SECRETS, str(rank), place, HVD_START_TIMEOUT='2', HVD_SECRET=secret)
                                 for rank, secret in enumerate(('the secret of the user', 'that of a stranger'))])
     report.line(good and 'met' not in output and 'does not know the secret of this job' in output,
-                'a rank without the HVD_SECRET of the others is not let in', output)
+                'a rank without the HVD_SECRET of the others is rejected', output)
 
 
 def check_failures(report):
     _, output = outputs([python(FAILURES, HVD_START_TIMEOUT='1')])
     lines = [line for line in output.splitlines() if re.match(r'\w+: |no error', line)]
     good = len(lines) == len(EXPECTED) and all(map(re.match, EXPECTED, lines))
-    report.line(good, 'stores that fail and arguments that cannot be end in a sentence', output)
+    report.line(good, 'failing stores and wrong arguments raise errors with a clear text', output)
 
 
 def main(report):

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every name of Horovod 0.28.1 against the package that is here: a table of what becomes of it.
+"""Compares every name of Horovod 0.28.1 with this package, and prints a table of the results.
 
     python3 surface.py [--markdown] [--python INTERPRETER]...
 
-The names, arguments and defaults are in surface/: a stub for each of Horovod's modules. For each,
-the package is asked (inspect); nothing is taken on trust but the stubs' claims @better(WHAT, TEST)
-and @refused(WHY, TEST), each of which must name a module of tests. With several interpreters, one
-for each framework, a module is looked at with the first that can import it.
+The folder surface/ has a stub for each module of Horovod, with its names, arguments and defaults.
+The program inspects the package for each name. Only two kinds of claims in the stubs are not
+checked: @better(WHAT, TEST) and @refused(WHY, TEST), which must name a module of tests. With
+several interpreters, one for each framework, the first one that can import a module inspects it.
 
-  works         is there, with these arguments and defaults, and a test uses it
-  works better  also takes more, or the stub claims it
-  refused       is there to say why not
-  untested      is there, but no test uses it
-  differs       is there with other arguments or defaults
-  missing       is not there
+  works         exists with these arguments and defaults, and a test uses it
+  works better  also accepts more arguments, or the stub claims it
+  refused       exists, and raises an error that gives the reason
+  untested      exists, but no test uses it
+  differs       exists with other arguments or defaults
+  missing       does not exist
   unseen        no interpreter has the framework
 """
 
@@ -32,7 +32,7 @@ import surface_stubs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGE = os.path.join(HERE, '..', '..', 'contrib', 'python')
-# Without one of these modules there is no such front end; keras alone imports TensorFlow by itself.
+# The modules without which a front end cannot be imported.
 FRAMEWORKS = {'horovod': (), 'horovod.torch': ('torch',), 'horovod.tensorflow': ('tensorflow',),
               'horovod.tensorflow.keras': ('tensorflow',),
               'horovod.keras': ('keras', 'tensorflow'), 'horovod.mxnet': ('mxnet',)}
@@ -41,7 +41,7 @@ GOOD = ('works', 'works better', 'refused')
 
 
 def front_end(module):
-    """The front end that a module belongs to: the longest name that fits."""
+    """Returns the front end of a module: the longest matching name."""
     return max((each for each in FRONT_ENDS if f'{module}.'.startswith(f'{each}.')), key=len,
                default='horovod')
 
@@ -50,7 +50,8 @@ def front_end(module):
 
 
 def find(module, name):
-    """The object with a dotted name; AttributeError."""
+    """Returns the object with a dotted name, or None for an attribute that only instances have.
+    AttributeError if there is none."""
     owner, found = None, module
     for part in name.split('.'):
         owner = found
@@ -61,7 +62,7 @@ def find(module, name):
 
 
 def _is_set_by(kind, attribute):
-    """Whether instances have it: annotated, or assigned by a method."""
+    """Whether instances have the attribute: a class annotates it, or a method mentions it."""
     functions = [each for base in kind.__mro__ for each in vars(base).values()
                  if inspect.isfunction(each)]
     return any(attribute in vars(base).get('__annotations__', {}) for base in kind.__mro__) or any(
@@ -69,7 +70,8 @@ def _is_set_by(kind, attribute):
 
 
 def difference(found, entry, module):
-    """How the arguments differ, and which more there are; each '' for none."""
+    """Returns two texts: how the arguments differ, and which additional ones there are; '' if
+    none."""
     parameters = list(inspect.signature(found).parameters.values())
     names = [each.name for each in parameters]
     for place, (name, default, is_keyword) in enumerate(entry.arguments):
@@ -90,7 +92,7 @@ def difference(found, entry, module):
 
 
 def judge(module, entry, tests):
-    """The pair (verdict, note) of one name."""
+    """Returns (verdict, note) for one name."""
     try:
         found = find(module, entry.name)
     except AttributeError:
@@ -114,8 +116,8 @@ def judge(module, entry, tests):
 
 
 class Tests:
-    """The texts of the tests, each with those of the tests' modules that it imports: who uses
-    what."""
+    """The texts of the tests, each together with the texts of the test modules that it imports, to
+    find out which test uses a name."""
 
     def __init__(self, directory):
         own = {path.relative_to(directory): path.read_text()
@@ -130,7 +132,7 @@ class Tests:
         return name in self._names
 
     def use(self, module, name):
-        """Whether a test of the front end calls it by name, or a reference suite lists it."""
+        """Whether a test of the front end uses the name, or a reference suite lists it."""
         end = front_end(module)
         last = re.escape(name.split('.')[-1])
         word = re.compile(rf'(\.|import .*\b|import \([^)]*\b){last}\b')
@@ -140,7 +142,7 @@ class Tests:
 
 
 def _imports(path, text, other):
-    """Whether the file imports the other one, by its path or as a neighbour."""
+    """Whether the file imports the other one, by its path or as a file of the same folder."""
     names = ['.'.join(other.with_suffix('').parts)]
     if other.parent == path.parent:
         names.append(other.stem)
@@ -152,8 +154,8 @@ def _imports(path, text, other):
 
 
 def look(module_name, entries, tests):
-    """{name: (verdict, note)}; None: the framework is not here. ImportError where the package
-    itself cannot be imported, also for lack of anything else."""
+    """Inspects a module; returns {name: (verdict, note)}, or None if the framework is missing.
+    ImportError if the package itself cannot be imported for another reason."""
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
@@ -172,7 +174,7 @@ def look_at_all():
 
 
 def ask(python):
-    """What an interpreter says."""
+    """Runs this program with an interpreter; returns its answer."""
     env = dict(os.environ, PYTHONDONTWRITEBYTECODE='1')
     env['PYTHONPATH'] = os.pathsep.join(filter(None, [PACKAGE, env.get('PYTHONPATH')]))
     answer = subprocess.run([python, os.path.abspath(__file__), '--json'], env=env, check=True,
@@ -181,7 +183,8 @@ def ask(python):
 
 
 def merged(answers):
-    """One answer of several: of each module the first that was seen."""
+    """Merges the answers of several interpreters: the first one that has inspected a module
+    counts."""
     result = {}
     for module, entries in surface_stubs.read(os.path.join(HERE, 'surface')).items():
         seen = [answer[module] for answer in answers if answer[module] is not None]
@@ -190,7 +193,7 @@ def merged(answers):
 
 
 def rows(answer):
-    """{name: {front end: (verdict, note)}}, names relative to the front end."""
+    """Returns {name: {front end: (verdict, note)}}, with names relative to the front end."""
     table = collections.defaultdict(dict)
     for module, names in answer.items():
         end = front_end(module)
@@ -214,7 +217,7 @@ def print_table(table, markdown):
 
 
 def print_notes(table, markdown):
-    """The reasons, and how many names have which verdict."""
+    """Prints the notes, and how many names have each verdict."""
     notes = collections.defaultdict(list)
     counts = {end: collections.Counter() for end in FRONT_ENDS}
     for name, cells in sorted(table.items()):

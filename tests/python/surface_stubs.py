@@ -7,15 +7,15 @@ from typing import NamedTuple, Optional
 
 
 class Entry(NamedTuple):
-    """A name that Horovod has."""
-    name: str  # in its module, with a dot for what is in a class
-    arguments: Optional[list]  # (name, default as source text or None, by keyword only); None: any
-    value: Optional[str]  # of a constant, as source text
+    """A name of Horovod."""
+    name: str  # in its module; with a dot for members of a class
+    arguments: Optional[list]  # (name, default as source text or None, keyword only); None: any
+    value: Optional[str]  # the value of a constant, as source text
     claim: Optional[tuple]  # (verdict, reason, module of tests)
 
 
 def read(directory):
-    """{module: its entries}, from the stubs of horovod."""
+    """Reads the stubs; returns {module: its entries}."""
     modules = {}
     for path, _, names in sorted(os.walk(os.path.join(directory, 'horovod'))):
         for name in sorted(names):
@@ -40,7 +40,7 @@ def _entries(directory, path):
 
 
 def _imported(directory, node, path):
-    """Those that another stub describes, with all that is in them."""
+    """Returns the entries that are imported from another stub, with their members."""
     there = _entries(directory, os.path.join(directory, node.module + '.pyi'))
     wanted = [alias.name for alias in node.names]
     unknown = set(wanted) - {entry.name for entry in there}
@@ -62,7 +62,8 @@ def _of(node, owner=''):
 
 
 def _class(node):
-    """The class, called as its __init__ says, then what is in it."""
+    """Returns the entry of a class, with the arguments of its __init__, and those of its
+    members."""
     members = [entry for each in node.body for entry in _of(each, node.name + '.')]
     first = f'{node.name}.__init__'
     own = [entry.arguments[1:] for entry in members if entry.name == first]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names, arguments and defaults are Horovod's, in what this Python has frameworks for."""
+"""Names, arguments and defaults are those of Horovod, for the frameworks that this Python has."""
 
 import os
 import unittest
@@ -15,7 +15,7 @@ class Surface(unittest.TestCase):
     def setUpClass(cls):
         cls.seen = surface.look_at_all()
 
-    def test_all_of_horovods_names_are_there(self):
+    def test_all_names_of_horovod_exist(self):
         for module, names in self.seen.items():
             if names is None:
                 continue
@@ -23,7 +23,7 @@ class Surface(unittest.TestCase):
                 with self.subTest(name=f'{module}.{name}'):
                     self.assertIn(verdict, surface.GOOD, note)
 
-    def test_the_front_end_of_the_framework_was_looked_at(self):
+    def test_the_front_end_of_the_framework_was_inspected(self):
         framework = os.environ.get('HVD_TEST_NEEDS', 'torch')
         self.assertIsNotNone(self.seen[f'horovod.{framework}'])
         for module, names in self.seen.items():
@@ -33,12 +33,12 @@ class Surface(unittest.TestCase):
                     self.assertIsNotNone(names)
 
     def look(self, module, missing):
-        """What comes of a module that lacks another one."""
+        """Inspects a module whose import fails because another module is missing."""
         lack = ModuleNotFoundError(f"No module named '{missing}'", name=missing)
         with unittest.mock.patch('importlib.import_module', side_effect=lack):
             return surface.look(module, [surface_stubs.Entry('name', None, None, None)], None)
 
-    def test_only_a_framework_may_be_lacking(self):
+    def test_only_a_framework_may_be_missing(self):
         self.assertIsNone(self.look('horovod.torch.elastic', 'torch'))
         self.assertEqual(self.look('horovod.torch', 'horovod.torch'), {'name': ('missing', '')})
         for module, missing in (('horovod.torch', 'numpy'), ('horovod.torch', 'tensorflow'),
@@ -50,7 +50,7 @@ class Surface(unittest.TestCase):
         entry = surface_stubs.Entry(name, arguments, value, claim)
         return surface.judge(module, entry, surface.Tests(surface.HERE))[0]
 
-    def test_what_differs_is_seen(self):
+    def test_differences_are_found(self):
         self.assertEqual(self.judge('nothing'), 'missing')
         self.assertEqual(self.judge('Entry.nothing'), 'missing')
         self.assertEqual(self.judge('read', [('other', None, False)]), 'differs')
@@ -60,5 +60,5 @@ class Surface(unittest.TestCase):
         self.assertEqual(self.judge('read', []), 'differs')
         self.assertEqual(self.judge('read', value='3'), 'differs')
 
-    def test_what_no_test_uses_is_seen(self):
+    def test_names_without_a_test_are_found(self):
         self.assertEqual(self.judge('_claim', [('node', None, False)]), 'untested')

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SyncBatchNorm: N ranks with a part of the batch each do what BatchNorm does with all of it."""
+"""SyncBatchNorm: N ranks, each with a part of a batch, get the results of BatchNorm on the whole
+batch."""
 
 import copy
 import unittest
@@ -11,13 +12,14 @@ from case import Case
 from device import DEVICE, assert_no_waiting
 from inputs import FLOATS
 
-SHAPES = [(3,), (3, 5), (3, 4, 5), (3, 2, 2, 2)]  # of a row
+SHAPES = [(3,), (3, 5), (3, 4, 5), (3, 2, 2, 2)]  # shapes of a row
 PLAIN = {1: torch.nn.BatchNorm1d, 2: torch.nn.BatchNorm1d, 3: torch.nn.BatchNorm2d,
          4: torch.nn.BatchNorm3d}
 
 
 def parts(shape, rows, dtype=torch.float64):
-    """The batches of all ranks: rank r has rows(r) rows, far from zero and unlike others'."""
+    """Returns the batches of all ranks. Rank r has rows(r) rows, whose values are far from zero and
+    differ between ranks."""
     generator = torch.Generator().manual_seed(5)
     return [(100 + 10 * rank + torch.randn(rows(rank), *shape, generator=generator,
                                            dtype=torch.float64)).to(DEVICE, dtype)
@@ -25,7 +27,7 @@ def parts(shape, rows, dtype=torch.float64):
 
 
 def loss_of(result):
-    """Weighs each value differently, so that no gradient is zero."""
+    """Returns a loss with a different weight for each value, so that no gradient is zero."""
     flat = result.double().flatten()
     weights = torch.linspace(1, 2, len(flat), dtype=torch.float64, device=flat.device)
     return (flat * weights).pow(2).sum()
@@ -35,9 +37,9 @@ class SyncBatchNorm(Case):
 
     def run_both(self, shape, rows, dtype=torch.float64, order=torch.contiguous_format,
                  **options):
-        """Trains a layer over the ranks and BatchNorm alone for two steps; returns both layers
-        with (result, gradient of the input) of this rank's rows in the last. order: of the
-        elements in memory."""
+        """Trains SyncBatchNorm on all ranks and BatchNorm on one rank for two steps. Returns both
+        layers, each with (result, gradient of the input) of this rank's rows in the last step.
+        order: the memory format."""
         alone = PLAIN[len(shape)](shape[0], **options).to(DEVICE, torch.float64)
         shared = hvd.SyncBatchNorm(shape[0], **options).to(
             DEVICE, torch.float64 if dtype is torch.float64 else torch.float32)
@@ -88,7 +90,7 @@ class SyncBatchNorm(Case):
             self.check_both(*self.run_both((3, 5), rows)) if (
                 hvd.size() > 1) else self.skipTest('needs several ranks')
 
-    def test_every_option_is_batch_norms(self):
+    def test_every_option_works_as_in_batch_norm(self):
         for options in (dict(eps=1e-2), dict(momentum=0.5), dict(momentum=None),
                         dict(affine=False), dict(track_running_stats=False)):
             with self.subTest(options=options):
@@ -99,14 +101,14 @@ class SyncBatchNorm(Case):
                       torch.float64: 1e-9}
         for dtype in FLOATS:
             if hvd.size() == 1 and dtype is torch.float16 and DEVICE == 'cpu':
-                continue  # BatchNorm's own, which not every torch has on CPUs
+                continue  # not every torch has float16 in BatchNorm on CPUs
             with self.subTest(dtype=dtype):
                 shared, alone = self.run_both((3, 5), lambda rank: 4, dtype)
                 self.assertEqual(shared[1].dtype, dtype)
                 self.assertEqual(shared[2].dtype, dtype)
                 self.check_both(shared, alone, tolerances[dtype])
 
-    def test_order_in_memory_stays(self):
+    def test_the_memory_format_stays(self):
         order = torch.channels_last
         for dtype, tolerance in ((torch.float32, 1e-4), (torch.bfloat16, 4e-2)):
             shared, alone = self.run_both((3, 4, 5), lambda rank: 4, dtype, order)
@@ -129,13 +131,13 @@ class SyncBatchNorm(Case):
             self.assertEqual(parameter.grad.dtype, torch.float32)
             self.assertTrue(parameter.grad.isfinite().all())
 
-    def test_nobody_waits_to_see_a_value(self):
+    def test_the_host_does_not_wait_for_the_gpu(self):
         if hvd.size() == 1:
             self.skipTest('needs several ranks')
         for options in ({}, dict(momentum=None), dict(affine=False)):
             layer = hvd.SyncBatchNorm(3, **options).to(DEVICE)
             batch = torch.randn(4, 3, 2, device=DEVICE, requires_grad=True)
-            layer(batch).sum().backward()  # NCCL connects
+            layer(batch).sum().backward()  # NCCL connects here, which takes time
             with assert_no_waiting():
                 layer(batch).sum().backward()
 
@@ -148,7 +150,7 @@ class SyncBatchNorm(Case):
             stream = torch.cuda.Stream()
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
-                torch.cuda._sleep(1000000)  # whoever looks before sees nothing
+                torch.cuda._sleep(1000000)  # another stream would read the input too early
                 late = batch * 1
                 output = layer(late)
             torch.cuda.current_stream().wait_stream(stream)

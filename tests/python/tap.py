@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs unittest modules and prints TAP. As one of several ranks it writes its lines to a file
-of the directory in HVD_TAP_DIR, from which launch.py makes one verdict a test."""
+"""Runs unittest modules and prints TAP. As one of several ranks it writes its lines to a file in
+the directory HVD_TAP_DIR, from which launch.py makes one verdict for each test."""
 
 import os
 import sys
@@ -8,7 +8,8 @@ import unittest
 
 
 def _stream():
-    """Where this rank's lines go. Always at the end: notes are written by another module object."""
+    """Opens the output of this rank, for appending: note() may run in a second copy of this
+    module."""
     directory = os.environ.get('HVD_TAP_DIR')
     if not directory:
         return sys.stdout
@@ -16,12 +17,12 @@ def _stream():
 
 
 def note(text):
-    """A line that is shown whether the tests pass or not."""
+    """Prints a comment that is shown whether the tests pass or not."""
     print('#', text, file=_stream(), flush=True)
 
 
 class TapResult(unittest.TestResult):
-    """One line a test; the traceback of a failure as comment lines after it."""
+    """Prints a line for each test, and the traceback of a failure as comment lines after it."""
 
     def __init__(self, stream):
         super().__init__()
@@ -64,8 +65,8 @@ class TapResult(unittest.TestResult):
 
 
 def run(modules):
-    """Runs the tests of the named modules; returns the exit status. A module is imported when its
-    turn comes: some change the framework for all that comes after."""
+    """Runs the tests of the named modules; returns the exit status. A module is imported only after
+    the tests of the previous ones: some modules change the framework for all later tests."""
     result = TapResult(_stream())
     for module in modules:
         unittest.defaultTestLoader.loadTestsFromName(module).run(result)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The examples in contrib/examples/tensorflow: two ranks do what one does with twice the batch,
-also when they go on from a checkpoint, and recognise digits. Prints TAP; starts its ranks itself.
+"""The examples in contrib/examples/tensorflow: two ranks train like one rank with twice the batch
+size, also from a checkpoint, and recognise digits. Prints TAP; starts its ranks itself.
 """
 
 import os
@@ -13,33 +13,33 @@ from training_check import train
 
 EXAMPLES = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'tensorflow')
 EPOCHS = 6
-LEAST = 0.93  # of the held-out digits
+LEAST = 0.93  # the least accuracy on the test images
 
 
 TRAIN, SESSION, FIT = (os.path.join(EXAMPLES, each) for each in ('train.py', 'session.py', 'fit.py'))
 
 
 def curve_of_one(script):
-    """Six epochs on one rank."""
+    """Returns the command for six epochs on one rank."""
     return [script, '--float64', '--epochs', str(EPOCHS), '--batch-size', '32', '--lr', '0.04']
 
 
 def part_of_two(script, epochs, directory):
-    """So many on two ranks, from the checkpoint on: with half of its batch and, as all scripts
-    multiply it, half of its learning rate."""
+    """Returns the command for so many epochs on two ranks, from the checkpoint on. Batch size and
+    learning rate are halved, because two ranks double both."""
     return [script, '--float64', '--epochs', str(epochs), '--batch-size', '16', '--lr', '0.02',
             '--checkpoint', os.path.join(directory, os.path.basename(script))]
 
 
 def same_curve(report, script, *runs):
-    """The run of one rank, and both of two."""
+    """Compares the run of one rank with both runs of two ranks."""
     (one, text), (begun, more), (rest, most) = runs
     script = os.path.basename(script)
     report.line([len(one), len(begun), len(rest)] == [EPOCHS, 2, EPOCHS - 2],
-                f'{script} trains on one rank, on two, and goes on from the checkpoint of rank 0',
+                f'{script} trains on one rank, on two, and continues from the checkpoint of rank 0',
                 text + more + most)
-    for promise, epochs in (('loss of two ranks is that of one', begun),
-                            ('so it is after they went on', rest)):
+    for promise, epochs in (('two ranks have the loss of one rank', begun),
+                            ('two ranks have the loss of one rank after the checkpoint', rest)):
         pairs = [(one[each['epoch'] - 1], each) for each in epochs if len(one) == EPOCHS]
         same_loss(report, f'{script}: {promise}', pairs, 1e-9, text + more + most)
     accurate(report, f'1 rank of {script}', one, text, LEAST)
@@ -53,13 +53,13 @@ def fit(report, alone, together):
     shares = [each['accuracy'] for each in facts]
     loaded = re.findall(r'^the best model: accuracy ([\d.]+)$', output, re.MULTILINE)
     report.line(len(loaded) == 1 and abs(float(loaded[0]) - max(shares, default=0)) < 1e-3,
-                'fit.py: rank 0 has kept the model of the best epoch, and Keras loads it',
+                'fit.py: rank 0 has saved the model of the best epoch, and Keras can load it',
                 f'{shares}\n{output}')
 
 
 def check(report):
     directory = report.directory
-    # Sessions come last in their job: they change TensorFlow's mode for good.
+    # session.py comes last in its job, because it changes TensorFlow's mode permanently.
     whole = [FIT, '--epochs', str(EPOCHS)]
     tape, keras, session = train(1, directory, curve_of_one(TRAIN), whole,
                                  curve_of_one(SESSION))

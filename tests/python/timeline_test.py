@@ -24,20 +24,20 @@ class Timeline(JobCase):
         self.directory = pathlib.Path(hvd.broadcast_object(directory))
 
     def record(self, file, name, **options):
-        """What rank 0 has in the file after an allreduce of this name."""
+        """Records an allreduce of this name; returns the contents of the file on rank 0."""
         hvd.start_timeline(self.directory / file, **options)
         hvd.barrier()
         hvd.allreduce(torch.ones(3), name=name)
         hvd.barrier()
         hvd.stop_timeline()
-        hvd.barrier()  # rank 0, which writes, has stopped before any rank goes on
+        hvd.barrier()  # wait until rank 0, which writes the file, has stopped
         hvd.allreduce(torch.ones(3), name='not recorded')
         if hvd.rank() > 0:
             return None
         with open(self.directory / file) as stream:
             return json.load(stream)
 
-    def test_each_file_has_what_happened_between_start_and_stop(self):
+    def test_each_file_has_the_events_between_start_and_stop(self):
         os.environ[VARIABLE] = 'DYNAMIC'
         begin_again()
         for file in ('first', 'second'):
@@ -49,7 +49,7 @@ class Timeline(JobCase):
                 self.assertEqual('in first' in text, file == 'first')
                 self.assertIn('NEGOTIATE_ALLREDUCE', {event.get('name') for event in events})
 
-    def test_only_a_job_that_expects_it_can_be_recorded(self):
+    def test_recording_needs_horovod_timeline_dynamic(self):
         os.environ.pop(VARIABLE, None)
         begin_again()
         with self.assertRaisesRegex(ValueError, 'Set HOROVOD_TIMELINE=DYNAMIC to enable dynamic '

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An example of contrib/examples/torch_distributed on two ranks over the backend hvd: it learns, with
-the loss of one rank and of Gloo. Prints TAP; starts its ranks itself. Argument: its name."""
+"""An example of contrib/examples/torch_distributed learns on two ranks with the backend hvd, with
+the same losses as on one rank and with Gloo. Prints TAP; starts its ranks itself. Argument: its
+name."""
 
 import json
 import os
@@ -28,9 +29,9 @@ def script(name):
 
 
 def train(report, ranks, name, *options):
-    """Trains in double precision, in a job of its own. Returns the epochs' facts, none if the job
-    failed, and the output. A job over Gloo may fail behind its last epoch: torch aborts
-    where a thread of Gloo's drops an object of Python's while Python ends."""
+    """Trains in double precision, in a job of its own. Returns the facts of the epochs (none if the
+    job failed) and the output. A job with Gloo may fail after its last epoch: torch aborts if a
+    thread of Gloo frees a Python object while Python ends."""
     log = os.path.join(report.directory, 'log')
     status, output = launch.run_ranks(ranks, [script(name), '--float64', '--log', log, *options])
     counts = status == 0 or 'gloo' in options
@@ -41,8 +42,8 @@ def train(report, ranks, name, *options):
 
 
 def trains(report, name):
-    """The first epochs have the losses of one rank with a batch twice as large, and of Gloo. From a
-    checkpoint, training goes on as without it."""
+    """Checks that the first epochs have the losses of one rank with twice the batch size, and of
+    Gloo, and that a training continues from a checkpoint with the same losses."""
     saved = ['--checkpoint', os.path.join(report.directory, 'saved')]
     six = ['--backend', 'hvd', '--epochs', '6']
     straight, text = train(report, 2, name, *six)
@@ -79,7 +80,7 @@ def learns(report, name, *options):
 
 def with_lightning(report):
     output = learns(report, 'with_lightning')
-    report.line('distributed_backend=hvd' in output, 'Lightning takes the backend hvd', output)
+    report.line('distributed_backend=hvd' in output, 'Lightning uses the backend hvd', output)
 
 
 def with_accelerate(report):
@@ -94,7 +95,7 @@ def with_deepspeed(report):
     for stage in '2', '3':
         ours = learns(report, 'with_deepspeed', '--stage', stage)
         _, theirs = launch.run_ranks(2, [script('with_deepspeed'), '--stage', stage, '--backend', 'gloo'])
-        report.line(epochs(ours) == epochs(theirs), f'ZeRO {stage}: losses over hvd are those of gloo',
+        report.line(epochs(ours) == epochs(theirs), f'ZeRO {stage}: hvd gives the losses of gloo',
                     ours + theirs)
 
 

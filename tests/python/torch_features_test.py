@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What models and scripts of today use: torch.compile, workers of every kind, bfloat16."""
+"""Features that current models and scripts use: torch.compile, all kinds of workers, bfloat16."""
 
 import multiprocessing
 import os
@@ -20,7 +20,7 @@ CAN_COMPILE = hasattr(torch, 'compile')
 
 
 class Numbers(torch.utils.data.Dataset):
-    """In a spawned worker this module, and so horovod.torch, is imported again."""
+    """A data set. A spawned worker imports this module, and so horovod.torch, again."""
 
     def __len__(self):
         return 8
@@ -30,7 +30,7 @@ class Numbers(torch.utils.data.Dataset):
 
 
 def begin_again(results):
-    """In a process that a rank has spawned."""
+    """Tries an allreduce in a process that a rank has spawned; puts the result into the queue."""
     try:
         hvd.allreduce(torch.ones(1))
         results.put('reduced')
@@ -147,7 +147,7 @@ class Today(Case):
 
 
 class Names(Case):
-    """Names that no other test calls."""
+    """Functions that no other test calls."""
 
     def test_broadcast_and_reducescatter_have_handles(self):
         mine = values(hvd.rank(), (3, 4))

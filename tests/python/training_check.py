@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digits example on four ranks against one: same losses, same bits on every rank, and a
-network that recognises digits. Prints TAP; starts its ranks itself."""
+"""The digits example has the same losses on four ranks as on one, the same parameters on every
+rank, and recognises digits. Prints TAP; starts its ranks itself."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from digits import accurate, same_loss
 from report import run_check
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'digits', 'train.py')
-# Compares with torch.equal and so needs torch: runs under the same interpreter as the ranks.
+# Compares parameters with torch.equal, so it runs in the interpreter of the ranks.
 COMPARE = '''
 import sys, torch
 first, *others = [torch.load(path) for path in sys.argv[1:]]
@@ -20,8 +20,9 @@ assert all(torch.equal(first[key], other[key]) for other in others for key in fi
 
 
 def train(ranks, directory, *runs):
-    """Trains once for each of the runs, lists of a script and its options, one after the other in
-    one job. Returns for each its epochs' facts and the output, no facts when the job failed."""
+    """Trains once for each of the runs (lists of a script and its options), one after the other in
+    one job. Returns for each run the facts of its epochs (none if the job failed) and the
+    output."""
     folder = tempfile.mkdtemp(dir=directory)
     logs = [os.path.join(folder, str(number)) for number in range(len(runs))]
     status, outputs = launch.run_scripts(ranks, *([script, '--log', log, *options]
@@ -33,27 +34,29 @@ def train(ranks, directory, *runs):
 
 
 def same_curve(report, ones, fours):
-    """A global batch of 64 in double precision: 64 on one rank, 16 on each of four."""
+    """Compares trainings in double precision with a global batch of 64 images: 64 on one rank, and
+    16 on each of four ranks."""
     (one, text), (four, more) = ones, fours
     pairs = list(zip(one, four)) if len(one) == len(four) == 3 else []
-    same_loss(report, 'loss of four ranks is that of one', pairs, 1e-5, text + more)
+    same_loss(report, 'four ranks have the loss of one rank', pairs, 1e-5, text + more)
 
 
 def same_bits(report, directory, output):
-    """Single precision: every rank has left the same parameters in the directory."""
+    """Reports whether all ranks have saved exactly the same parameters, in single precision."""
     paths = [os.path.join(directory, f'rank{rank}.pt') for rank in range(4)]
     same = all(map(os.path.exists, paths)) and launch.run_ranks(1, ['-c', COMPARE, *paths])[0] == 0
-    report.line(same, 'parameters are the same bits on four ranks', output)
+    report.line(same, 'four ranks have exactly the same parameters', output)
 
 
 def resumes(report, directory):
-    """Two epochs, then two more from the checkpoint, end as four in one go."""
+    """Reports whether two epochs, and two more from the checkpoint, end like four epochs at
+    once."""
     common = [SCRIPT, '--float64', '--checkpoint', directory, '--epochs']
     (straight, text), _, (rest, more) = train(
         2, directory, [SCRIPT, '--float64', '--epochs', '4'], [*common, '2'], [*common, '4'])
     good = (len(straight) == 4 and len(rest) == 2
             and abs(straight[-1]['loss'] / rest[-1]['loss'] - 1) < 1e-9)
-    report.line(good, 'training goes on from the checkpoint of rank 0', text + more)
+    report.line(good, 'training continues from the checkpoint of rank 0', text + more)
 
 
 def check(report):

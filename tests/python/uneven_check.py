@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example of uneven data on three ranks: all steps of the longest file are made, and the model
+"""The example of uneven data takes all steps of the longest file on three ranks, and the model
 learns the curve. Prints TAP; starts its ranks itself."""
 
 import os
@@ -15,9 +15,9 @@ EPOCH = re.compile(r'^epoch +\d+  rank (\d) was last  loss ([\d.]+)$', re.MULTIL
 def check(report):
     status, output = launch.run_ranks(3, [SCRIPT, '--epochs', '10'])
     epochs = EPOCH.findall(output)
-    report.line(status == 0 and len(epochs) == 10, 'three ranks with unequal files train and end',
+    report.line(status == 0 and len(epochs) == 10, 'three ranks with unequal files finish the training',
                 f'exit status {status}\n{output}')
-    report.line({last for last, _ in epochs} == {'2'}, 'the rank with the longest file is last',
+    report.line({last for last, _ in epochs} == {'2'}, 'the rank with the longest file joins last',
                 output)
     losses = [float(loss) for _, loss in epochs]
     report.line(bool(losses) and losses[-1] < 0.1, 'the model learns the curve', output)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pythons and frameworks that are too old or too new are refused by a sentence, on import."""
+"""The import fails with a clear text if Python or a framework is too old or too new."""
 
 import ast
 import os
@@ -21,7 +21,7 @@ import horovod
 '''
 
 
-# Prints the modules of a front end that are imported, or fail with another error than they should.
+# Prints the modules of a front end whose import succeeds or fails with the wrong error.
 ALL_MODULES = '''
 import importlib, pathlib, sys
 import horovod
@@ -42,13 +42,14 @@ PACKAGE = pathlib.Path(horovod.__file__).parent
 
 
 def imported(module, version):
-    """What Python says to the import of a front end with a framework of that version."""
+    """Imports a front end with a framework of that version; returns the text of the error."""
     framework = module.split('.')[1]
     return run(f'import {module}', **{framework: f'__version__ = {version!r}'})
 
 
 def run(script, *arguments, **modules):
-    """What it prints as an error; modules: sources that go before the modules of these names."""
+    """Runs a script; returns its stderr. ``modules``: sources that replace the modules of these
+    names."""
     with tempfile.TemporaryDirectory() as directory:
         for name, source in modules.items():
             pathlib.Path(directory, f'{name}.py').write_text(source + '\n')
@@ -73,7 +74,7 @@ class Versions(unittest.TestCase):
                 self.assertIn(f'HorovodVersionMismatchError: horovod.{module.split(".")[1]} '
                               f'{expected}', imported(module, version))
 
-    def test_so_is_every_module_of_a_front_end(self):
+    def test_modules_of_a_front_end_reject_old_frameworks(self):
         for framework, version in (('torch', '1.12.1'), ('tensorflow', '2.11.1'),
                                    ('keras', '2.11.0'), ('mxnet', '1.8.0')):
             with self.subTest(framework=framework):
@@ -91,7 +92,7 @@ class Versions(unittest.TestCase):
                     run(f'import horovod.{framework}', numpy='__version__ = "1.26.4"',
                         **{framework: f'import numpy\nraise {failure}("old")'}))
 
-    def test_others_are_taken(self):
+    def test_supported_frameworks_are_accepted(self):
         for name, version in (('torch', '1.13.0a0'), ('torch', '2.15.0+cu132'), ('torch', '10.0'),
                               ('tensorflow', '2.12.0'), ('mxnet', '1.9.1'), ('keras', '3.0.0')):
             fake = unittest.mock.Mock(__version__=version)
@@ -103,13 +104,14 @@ class Versions(unittest.TestCase):
         self.assertRegex(run(OLD_PYTHON), 'ImportError: hvd needs Python 3.8 or newer, this is '
                                           r'Python 3.7 \(.*\): install it')
 
-    def test_an_old_python_can_read_that(self):
-        """Python 3 older than 3.6 has no f-strings, Python 2 no annotations either."""
+    def test_an_old_python_can_read_the_file_with_the_error(self):
+        """Checks that the file uses no newer syntax: Python before 3.6 has no f-strings, and Python
+        2 has no annotations."""
         for line in (PACKAGE / '__init__.py').read_text().splitlines():
             self.assertNotRegex(line, r"\bf['\"]|->|:=|nonlocal|print ")
             self.assertTrue(line.isascii())
 
-    def test_the_oldest_python_can_read_all(self):
+    def test_the_oldest_supported_python_can_read_all_files(self):
         for path in PACKAGE.rglob('*.py'):
             ast.parse(path.read_text(), str(path), feature_version=(3, 8))
         minimum = PACKAGE.parent / 'pyproject.toml'

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel: pip builds it from contrib/python, a virtual environment has it, two ranks use it.
-Prints TAP."""
+"""The wheel: pip builds it from contrib/python and installs it in a virtual environment, where two
+ranks use it. Prints TAP."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ import tempfile
 import launch
 from report import Report
 
-PYTHON = '/usr/bin/python3'  # whose torch the environment shares
+PYTHON = '/usr/bin/python3'  # the environment uses its torch
 TOOLS = ['setuptools', 'wheel', 'meson', 'ninja']
 USE = '''
 import importlib.metadata, horovod, torch, horovod.torch as hvd
@@ -30,13 +30,13 @@ for name in ('tensorflow', 'mxnet'):
 
 
 def clean_environment():
-    """Without what would lead to this source tree."""
+    """Returns the environment without variables that would lead to this source tree."""
     return {name: value for name, value in os.environ.items()
             if not name.startswith(('HVD_', 'PYTHONPATH', 'PIP_NO_', 'VIRTUAL_ENV'))}
 
 
 def run(*command):
-    """(exit status, output) of a command."""
+    """Runs a command; returns (exit status, output)."""
     result = subprocess.run(command, env=clean_environment(), text=True, check=False,
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd='/')
     return result.returncode, result.stdout
@@ -57,7 +57,7 @@ def reason_to_skip(environment):
 
 def check(report, environment):
     python = f'{environment}/bin/python'
-    # setuptools writes into the source tree.
+    # Build in a copy, because setuptools writes into the source tree.
     copy = f'{environment}/source'
     shutil.copytree(os.path.join(launch.PACKAGE, '..', '..'), copy,
                     ignore=shutil.ignore_patterns('.git', 'build*'))
@@ -71,13 +71,13 @@ def check(report, environment):
     report.line(status == 0 and [line[2:] for line in lines] == [['2', '3']] * 2,
                 'two ranks of the installed package communicate', output)
     report.line(all(line[0].startswith(environment) for line in lines),
-                'the package is that of the environment', output)
+                'the ranks use the package of the environment', output)
     report.line(all(line[1].startswith('0.28.1+hvd.') for line in lines),
                 'its version names the interface and hvd', output)
     status, output = run('/usr/bin/env', f'PATH={environment}/bin:{os.environ["PATH"]}',
                          'horovodrun', '--check-build')
     report.line('[X] PyTorch' in output and '[ ] Gloo' in output,
-                'horovodrun --check-build tells what is there', output)
+                'horovodrun --check-build lists the features', output)
     status, output = run(python, '-c', 'import horovod\n'
                          'print(horovod.run(lambda number: number + 1, (1,), num_proc=2))')
     report.line(output == '[2, 2]\n', 'horovod.run finds the hvdrun of the wheel', output)

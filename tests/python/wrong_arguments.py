@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls every function of a front end with each of its arguments wrong, one at a time: what must
-come is a TypeError or ValueError that names the argument, what it is, and what was expected."""
+"""Calls every function of a front end with one wrong argument at a time. Each call must raise a
+TypeError or ValueError that names the argument, its value, and what was expected."""
 
 import inspect
 import re
@@ -32,7 +32,7 @@ WRONG = {
 
 
 def functions_of(module):
-    """{name: function} of what the module offers; no classes but DistributedOptimizer."""
+    """Returns {name: function} for the public functions of the module, and DistributedOptimizer."""
     return {name: value for name, value in vars(module).items()
             if not name.startswith('_') and callable(value)
             and (inspect.isroutine(value) or 'Distributed' in name)
@@ -40,8 +40,8 @@ def functions_of(module):
 
 
 def calls(module, good):
-    """Yields (name, argument, wrong value, keyword arguments). ``good`` makes the arguments that a
-    call must have, by name."""
+    """Yields (name, argument, wrong value, keyword arguments). ``good``: {argument: a function that
+    returns a valid value}, for arguments that a call needs."""
     for name, function in functions_of(module).items():
         parameters = inspect.signature(function).parameters
         needed = [each.name for each in parameters.values() if each.default is each.empty
@@ -53,7 +53,7 @@ def calls(module, good):
 
 
 def is_told(argument, wrong, text):
-    """Whether the text of an error says what it must."""
+    """Whether the text of an error names the argument, its value, and what was expected."""
     found = [wrong] + (list(wrong) if isinstance(wrong, (list, str)) else [])
     return (re.search(rf'\b{argument}\b', text) is not None
             and re.search('expected|should be|must be', text) is not None
@@ -61,8 +61,8 @@ def is_told(argument, wrong, text):
 
 
 def check(case, module, good, excused=()):
-    """Makes all calls in a unittest.TestCase. ``excused`` are (name, argument) that take more, or
-    whose text is Horovod's."""
+    """Makes all calls, in a unittest.TestCase. ``excused``: pairs (name, argument) that accept
+    other values or whose text is Horovod's."""
     count = 0
     for name, argument, wrong, arguments in calls(module, good):
         if (name, argument) in excused:
