@@ -23,14 +23,14 @@ _LEFT_OUT = ('tests/', 'contrib/bench/', 'build', 'gpu_binding/base/error.c')
 
 _FIRST = ROOT / 'tests' / 'analysis.h'
 
-# What gcc 12 has wrong: it does not follow memory into structs that functions fill, nor loops that
-# fill arrays. Clang's analyzer looks for the same.
+# gcc 12 reports false leaks and nulls: it does not follow memory into structs that functions fill, nor
+# loops that fill arrays. Clang's analyzer looks for the same faults.
 _GCC = ['-O1', '-fanalyzer', '-Wno-analyzer-malloc-leak', '-Wno-analyzer-null-dereference',
         '-Wno-analyzer-null-argument', '-Wno-analyzer-use-of-uninitialized-value',
         '-Wno-unused-value', '-fdiagnostics-plain-output']
 
-# What cppcheck 2.10 has wrong: memory that a struct keeps, an index into an array behind a pointer,
-# a number that hvd_fail has made negative. SPANK_PLUGIN is Slurm's.
+# The suppressions are for false reports of cppcheck 2.10: memory that a struct keeps, an index into an
+# array behind a pointer, a number that hvd_fail has made negative. SPANK_PLUGIN is a macro of Slurm.
 _CPPCHECK = ['cppcheck', '--quiet', '--enable=warning,performance', '--std=c11', '--inline-suppr',
              '--suppress=internalAstError', '--suppress=missingInclude', '--suppress=memleak',
              '--suppress=objectIndex:collectives/run/run_steps.c',
@@ -40,7 +40,7 @@ _CPPCHECK = ['cppcheck', '--quiet', '--enable=warning,performance', '--std=c11',
 
 
 def compiled(build):
-    """Of each source its entry in the build's list of commands."""
+    """Returns the entry of each source in the build's list of commands."""
     sources = {}
     for entry in json.loads((build / 'compile_commands.json').read_text()):
         path = (pathlib.Path(entry['directory']) / entry['file']).resolve()

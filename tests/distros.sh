@@ -41,7 +41,7 @@ mirror()
 }
 
 # in_root ROOT COMMAND...: runs COMMAND as root in that root directory, in new pid and mount namespaces; all its
-# processes end with it. Of this environment, only variables of tests/run.sh are passed on.
+# processes end with it. Only the variables of tests/run.sh are passed on.
 in_root()
 {
     local root=$1 variable

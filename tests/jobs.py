@@ -268,7 +268,7 @@ def is_number(found, wanted):
 
 
 def problem_with(kind, wanted, lines):
-    """What is wrong with the lines, or None."""
+    """Returns what is wrong with the lines, or None."""
     number, pattern = wanted if kind == 'counts' else (None, wanted)
     found = [match.group() for match in map(re.compile(pattern).search, lines) if match]
     if kind == 'prints' and not found:
@@ -315,7 +315,7 @@ class Report:
             print('#', line)
 
     def show(self, case, run):
-        """What was run, and its output."""
+        """Prints the command, its exit status and its output."""
         variables = [f'{name}={shlex.quote(value)}' for name, value in sorted(case.environment().items())
                      if name in case.env or name == case.pipe or name.startswith(('HVD_', 'HOROVOD_', 'FAKE_'))]
         self.note(f'command: {" ".join(variables)} {shlex.join(case.command)}')

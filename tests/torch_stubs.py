@@ -26,7 +26,7 @@ def readelf(path, *options):
 
 
 class Library:
-    """What one library needs and defines. Symbols are pairs of name and version ('' for none)."""
+    """The symbols that one library needs and defines. Symbols are pairs of name and version ('' for none)."""
 
     def __init__(self, path):
         self.needed = re.findall(r'\(NEEDED\).*\[(.+)\]', readelf(path, '-d'))

@@ -41,12 +41,12 @@
  *   Joins and the SPARE queue exist in the global set only.
  *
  *   A member that removes the set ends the replay first, and reports the removal when the
- *   last batch has ended, cancelled batches included: RESUME may start one on a member that
- *   is otherwise done. If REPLAY crosses the reports of all members, each drops the replay
- *   where it stands: no member has started a batch. BREAK, FROZEN and RESUME of the replay
- *   may still be in flight, and the set's number may be another set's by then. Replays are
- *   numbered across all sets, and messages about a replay that is not the set's own are
- *   ignored.
+ *   last batch has ended, cancelled batches included: RESUME may start one on a member
+ *   that is otherwise done. If REPLAY crosses the reports of all members, each drops the
+ *   replay where it stands: no member has started a batch. BREAK, FROZEN and RESUME of
+ *   the replay may still be in flight, and the set's number may be another set's by then.
+ *   Replays are numbered across all sets, and messages about a replay that is not the
+ *   set's own are ignored.
  *
  *   ASK (stall_inspector.h) ends the replay of the global set only: tensors that wait for
  *   any replay are in their rank's list of entries, from which it answers.
