@@ -231,7 +231,8 @@ int main(void)
     try_replayed(
         "groups create sets, work in them and remove them, while all ranks continue",
         works_in_groups, NULL, seed);
-    try_scenario("so do ranks that have joined", joins_meanwhile, NULL, seed);
+    try_scenario("ranks that have joined create sets and remove them", joins_meanwhile,
+                 NULL, seed);
     try_scenario("members that disagree get an error, and can continue", disagrees, NULL,
                  seed);
     test_replay(seed);

@@ -190,7 +190,7 @@ static void try_sets(void)
            "a set is added before the entry that asked for it ends");
     drain(&ranks[0]);
     tap_ok(has_ended(&ranks[0]) && ranks[0].request->value == 1,
-           "its entry ends with its number when it has been added");
+           "the entry ends with the number of the set when the set has been added");
     hvd_agreement_from_above(ranks[1].agreement, ranks[1].inbox.data,
                              ranks[1].inbox.bytes, 4);
     drain(&ranks[1]);
@@ -200,7 +200,7 @@ static void try_sets(void)
            "a set is removed before the entry that asked for that ends");
     drain(&ranks[0]);
     tap_ok(has_ended(&ranks[0]) && atomic_load(&ranks[0].request->status) == 0,
-           "the entry ends when the set has been removed");
+           "the entry that asked for a removal ends when the set has been removed");
     end();
 }
 

@@ -112,7 +112,9 @@ int main(void)
 
     hvd_log_least(HVD_LOG_ERROR);
     try_one("reports and decisions are cut into parts", gather_all, 2 * TENSORS, seed);
-    try_one("so are decisions before the end of a join", sum_and_join, 2 * TENSORS, seed);
-    try_one("so are tensors that are described anew each time", gather_all, 3, seed);
+    try_one("decisions before the end of a join are cut into parts", sum_and_join,
+            2 * TENSORS, seed);
+    try_one("tensors that are described anew each time are cut into parts", gather_all, 3,
+            seed);
     return tap_done();
 }

@@ -294,7 +294,7 @@ static void test_shutdown(unsigned seed)
     pass(&sim, 60);
     check("ranks past the shutdown time are marked", 2, "\n4!: [a]\n10!: [a]");
     tap_ok(sim.ranks[0].gave_up && logged_count(HVD_LOG_ERROR) == 1,
-           "and the job ends with an error");
+           "past the shutdown time, the job ends with an error");
     let_go(&held, &sim);
 }
 
@@ -357,7 +357,7 @@ static void test_silent(unsigned seed)
         "\n3: on n1, silent for 10 seconds; ALLREDUCE a waits for 60 seconds");
     tap_ok(logged_count(HVD_LOG_WARN) == 1, "a silent rank is not said to lack tensors");
     pass(&sim, 60);
-    check_silent("it is named again",
+    check_silent("a silent rank is named again after another warning time",
                  "\n3: on n1, silent for 10 seconds; ALLREDUCE a waits for 120 seconds");
     thaw(&held, &sim, 3);
     let_go(&held, &sim);
@@ -418,7 +418,7 @@ static void test_silent_root(unsigned seed)
            "a rank below another one leaves rank 0 time to name that one");
     check_suspects(&sim);
     pass(&sim, 120);
-    tap_ok(sim.ranks[3].gave_up, "but it does not wait for ever");
+    tap_ok(sim.ranks[3].gave_up, "a rank below another one does not wait for ever");
     let_go(&held, &sim);
 }
 
@@ -440,8 +440,9 @@ static void test_silent_shutdown(unsigned seed)
     pass(&sim, 60);
     tap_ok(sim.ranks[0].gave_up && sim.ranks[0].gave_up_for == 4 &&
                strcmp(sim.ranks[0].reason, reason) == 0,
-           "then it ends with an error that names the rank (%s)", sim.ranks[0].reason);
-    tap_ok(logged_count(HVD_LOG_ERROR) == 1, "and an error is logged");
+           "past the shutdown time, the job ends with an error that names the rank (%s)",
+           sim.ranks[0].reason);
+    tap_ok(logged_count(HVD_LOG_ERROR) == 1, "the end of the job is logged as an error");
     let_go(&held, &sim);
 }
 
@@ -475,7 +476,8 @@ static void test_many(unsigned seed)
     tap_ok(logged_count(HVD_LOG_WARN) == 1 && sim.fault[0] == '\0',
            "when one rank has very many tensors in flight, the others are named (%s)",
            sim.fault);
-    tap_ok(asked < (uint64_t)3 << 20, "and its list takes few bytes: %lu",
+    tap_ok(asked < (uint64_t)3 << 20,
+           "the list of a rank with very many tensors takes few bytes: %lu",
            (unsigned long)asked);
     sim_finish(&sim);
     for (int i = 0; i < MANY; i++) {

@@ -147,15 +147,15 @@ static void test_scenarios(unsigned seed)
     try_scenario("without replays, rank 0 decides on each step", steady, &no_replay,
                  seed);
     try_replayed("steps are replayed without fusion", steady, &no_fusion, seed);
-    try_scenario("more tensors than the cache holds", steady, &tiny, seed);
-    try_scenario("no cache", steady, &none, seed);
-    try_scenario("two orders that alternate", alternating, NULL, seed);
+    try_scenario("there are more tensors than the cache holds", steady, &tiny, seed);
+    try_scenario("steps run without a cache", steady, &none, seed);
+    try_scenario("tensors come in two orders that alternate", alternating, NULL, seed);
     try_scenario("ranks submit in opposite orders", opposed, NULL, seed);
     try_replayed("one tensor at a time is replayed", one_by_one, NULL, seed);
     try_replayed("a rank waits for a tensor that comes later in the replay",
                  waits_differently, NULL, seed);
-    try_replayed("names that occur several times in a step", names_come_back, NULL, seed);
-    try_replayed("tensors that are not in the replay", extra_tensors, NULL, seed);
+    try_replayed("a name occurs several times in a step", names_come_back, NULL, seed);
+    try_replayed("tensors come that are not in the replay", extra_tensors, NULL, seed);
     try_replayed("all ranks change a shape", new_shapes, NULL, seed);
     try_scenario("all ranks change a shape, with a small cache", new_shapes, &few, seed);
     try_scenario("ranks join at different steps", uneven, NULL, seed);

@@ -118,7 +118,7 @@ static void test_limits(const struct hvd_sets *sets)
     tap_ok(most == 3 && sum == 4, "a batch may have as many bytes as the threshold");
     load.threshold--;
     most = fuse(sets, load, &sum);
-    tap_ok(most == 2 && sum == 4, "but not more");
+    tap_ok(most == 2 && sum == 4, "a batch does not have more bytes than the threshold");
     load = (struct load){HVD_KIND_ALLREDUCE, 2, bulk - 1, usual_threshold};
     tap_ok(fuse(sets, load, &sum) == 2 && sum == 2,
            "tensors below the bulk size are fused into one batch");
@@ -200,7 +200,8 @@ static void try_replay(struct hvd_coordinator *coordinator, struct hvd_ready_tab
     tap_ok(!hvd_coordinator_has_message(coordinator), "a replay is ended once");
     hvd_coordinator_end_replay(coordinator, SET, 0);
     hvd_coordinator_decide(coordinator, true, 0);
-    tap_ok(first_decision(coordinator) == HVD_DECISION_BATCH, "then it is decided on");
+    tap_ok(first_decision(coordinator) == HVD_DECISION_BATCH,
+           "the tensor is decided on when the replay has ended");
 }
 
 static void test_replay(void)

@@ -88,11 +88,12 @@ static void test_members(void)
                !hvd_set_creations_lack(&creations, "a", 4) &&
                !hvd_set_creations_lack(&creations, "b", 2),
            "a set waits for the members that have not asked");
-    check("", "no set is created before they have");
+    check("", "no set is created before all members have asked");
     ask(2, "a", "1-3");
     ask(5, "a", "5");
-    check("1:a:1-3 2:a:5",
-          "then it is created; other sets of its name get other numbers");
+    check(
+        "1:a:1-3 2:a:5",
+        "a set is created when all have asked; other sets of its name get other numbers");
     finish();
 }
 
@@ -110,16 +111,17 @@ static void test_mismatch(void)
     check(both, "lists that overlap and differ fail");
     ask(2, "a", "1,2");
     snprintf(both, sizeof(both), "%sa:2", low);
-    check(both, "so does a rank of one of these lists, whatever it asks for");
+    check(both, "a rank of a list that failed fails, too, whatever it asks for");
     ask(0, "a", "0-2");
     check("", "a rank that has been told may ask again");
     ask(3, "a", "1-3");
     snprintf(both, sizeof(both), "%sa:3", low);
-    check(both, "the last rank is told, too");
+    check(both, "the last rank of a list that failed is told, too");
     ask(1, "a", "0-2");
     ask(2, "a", "0-2");
     ask(5, "a", "4,5");
-    check("1:a:0-2 2:a:4,5", "after that, the same ranks and others may use the name");
+    check("1:a:0-2 2:a:4,5",
+          "when all ranks have been told, they and others may use the name");
     finish();
 }
 
@@ -150,12 +152,14 @@ static void test_garbage(void)
     tap_ok(ask(0, "a", "0,9") == HVD_ERR_NET && ask(0, "a", "1,0") == HVD_ERR_NET &&
                ask(0, "a", "") == HVD_ERR_NET,
            "malformed lists are refused");
-    tap_ok(ask(4, "a", "0-3") == HVD_ERR_NET, "so is a list without the rank that asks");
+    tap_ok(ask(4, "a", "0-3") == HVD_ERR_NET,
+           "a list without the rank that asks is refused");
     ask(0, "b", "0,1");
-    tap_ok(ask(0, "b", "0,1") == HVD_ERR_NET, "so is a second request of the same rank");
+    tap_ok(ask(0, "b", "0,1") == HVD_ERR_NET,
+           "a second request of the same rank is refused");
     check("", "refused requests have no effect");
     ask(1, "b", "0,1");
-    check("1:b:0,1", "valid requests do");
+    check("1:b:0,1", "valid requests after refused ones succeed");
     finish();
 }
 

@@ -103,7 +103,8 @@ static void test_cached(void)
     tap_ok(hvd_tensor_table_find(&table, &key) == a && a->cached == NULL,
            "an evicted name stays in the table while its entry is in flight");
     hvd_tensor_table_end(&table, &second->entries[0], 0, "");
-    tap_ok(hvd_tensor_table_find(&table, &key) == NULL, "then it is removed");
+    tap_ok(hvd_tensor_table_find(&table, &key) == NULL,
+           "an evicted name is removed when its entry ends");
     z = hvd_tensor_table_cache(&table, &other, cached);
     tap_ok(hvd_tensor_table_find(&table, &other) == z,
            "a name that this rank has not submitted may be in the cache");
@@ -133,13 +134,15 @@ static void test_persistent(void)
     tap_ok(hvd_tensor_table_find(&table, &key) == tensor,
            "the name of a persistent request stays in the table between its starts");
     start(request);
-    tap_ok(request->entries[0].tensor == tensor, "the next start uses it");
+    tap_ok(request->entries[0].tensor == tensor,
+           "the next start of a persistent request uses the same name");
     hvd_tensor_table_end(&table, &request->entries[0], 0, "");
     hvd_tensor_table_let_go(&table, request);
     tap_ok(hvd_tensor_table_find(&table, &key) == tensor,
            "any thread may let go of the name while another one is using it");
     start(other);
-    tap_ok(hvd_tensor_table_find(&table, &key) == NULL, "the other one removes it later");
+    tap_ok(hvd_tensor_table_find(&table, &key) == NULL,
+           "a name that was let go of is removed by the next submission");
     hvd_tensor_table_end(&table, &other->entries[0], 0, "");
 
     hvd_request_reset(request);

@@ -163,7 +163,7 @@ static const struct trial trials[] = {
      TENSOR(.kind = HVD_KIND_BROADCAST, .device = 0),
      TENSOR(.kind = HVD_KIND_BROADCAST, .root = 1)},
     {"no note is an empty one", NULL, TENSOR(.note = NULL), TENSOR(.ndim = 2)},
-    {"so are two empty notes", NULL, BOTH(.note = NULL)},
+    {"two missing notes are equal", NULL, BOTH(.note = NULL)},
 };
 
 /* Checks beside a rank that has joined. */
@@ -191,7 +191,7 @@ static const struct trial join_trials[] = {
      "Allreduce with op Min is not supported with Join: zeros of a rank that has joined "
      "would change the result. Use Sum or Average.",
      BOTH(.op = HVD_MIN)},
-    {"so does a bitwise and",
+    {"a bitwise and beside a join fails",
      "Allreduce with op Bitwise and is not supported with Join: zeros of a rank that has "
      "joined would change the result. Use Sum or Average.",
      BOTH(.op = HVD_BAND)},

@@ -187,7 +187,7 @@ static void clocks_are_aligned(const char *hosts)
              (double)limit / 1e3);
     tap_ok(job_finish(&job) && heard == job.size && worst < good_ns,
            "ranks on %s know rank 0's time within 50 us", hosts);
-    tap_ok(beyond == 0, "and the largest possible error");
+    tap_ok(beyond == 0, "ranks know the largest possible error of that time");
     for (int i = 0; i < NODES; i++) {
         mail_close_node(&nodes[i]);
     }

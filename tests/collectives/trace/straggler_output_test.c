@@ -88,7 +88,7 @@ static void test_update(void)
                strcmp(content("updated.json") + strlen(content("updated.json")) - 4,
                       "}\n}\n") == 0 &&
                strstr(content("updated.json"), "}\n}\n}") == NULL,
-           "and nothing of it stays in the last one");
+           "a longer report from before leaves nothing in the last one");
     hvd_straggler_output_finish(&output);
 }
 
@@ -130,7 +130,7 @@ static void test_stream(void)
            "HVD_REPORT=1 makes no file");
     capture(&output);
     tap_ok(begins(content("captured"), "hvd: straggler report, 1 rank"),
-           "but prints on the standard error stream");
+           "HVD_REPORT=1 prints on the standard error stream");
     hvd_straggler_output_finish(&output);
 }
 
@@ -144,7 +144,7 @@ static void test_failures(void)
            "a directory that does not exist is an error at the beginning: %s", err.text);
     capture(&output);
     tap_ok(begins(content("captured"), "hvd: straggler report, 1 rank"),
-           "and the report goes to the standard error stream");
+           "after such an error, the report goes to the standard error stream");
     hvd_straggler_output_finish(&output);
 }
 

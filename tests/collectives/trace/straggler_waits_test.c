@@ -71,7 +71,8 @@ static void test_failed_job(void)
                sums->ranks[1].last == HVD_STRAGGLER_WINDOW &&
                sums->ranks[1].most_late_us == 100 &&
                sums->ranks[0].waited_us == 100 * HVD_STRAGGLER_WINDOW,
-           "without the end of the job there is what was sent, and it is not complete");
+           "before the end of the job, the report has the windows sent so far, and is "
+           "not complete");
     hvd_straggler_waits_close(pair[0]);
     tap_ok(!hvd_straggler_waits_sums(pair[0])->is_complete,
            "the report is not complete either when only rank 0 has closed");
@@ -105,7 +106,7 @@ static void test_not_compared(void)
            "late");
     tap_ok(sums->kinds[HVD_KIND_BROADCAST].batches == 2 &&
                sums->kinds[HVD_KIND_ALLREDUCE].bytes == 14,
-           "but their batches are counted");
+           "the batches of a broadcast and of another process set are counted");
     destroy_pair(pair);
 }
 

@@ -118,7 +118,8 @@ static void files_come_and_go(void)
     case_run(&test, entry, false);
     hvd_timeline_begin(test.timeline, test.path, false, NULL);
     hvd_timeline_destroy(test.timeline);
-    tap_ok(json_count_file(test.path) == 2, "and the next file can be written");
+    tap_ok(json_count_file(test.path) == 2,
+           "after a file that cannot be written, another one can");
     unlink(second);
     test.timeline = NULL;
 }

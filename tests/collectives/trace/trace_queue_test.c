@@ -163,8 +163,8 @@ int main(void)
 {
     events_keep_their_order();
     nobody_waits_for_the_sink();
-    sink_may_refuse(5, "what the sink refuses comes again, and before what is younger");
-    sink_may_refuse(1 << 30, "at last the sink is told to take all");
+    sink_may_refuse(5, "events that the sink refuses come again, before later events");
+    sink_may_refuse(1 << 30, "at the end, the sink is told to take all events");
     lines_are_bounded();
     return tap_done();
 }

@@ -79,7 +79,7 @@ static void ranks_are_processes(void)
     bytes = hvd_trace_exactness(5, 12, line);
     line[bytes] = '\0';
     tap_ok(json_is_good(line, bytes) && strstr(line, "\"clock within 12 us\"") != NULL,
-           "and a label that says how exact its times are");
+           "a rank's process has a label that says how exact its times are");
     bytes = hvd_trace_process(0, NULL, 1234567890, line);
     line[bytes] = '\0';
     tap_ok(strstr(line, "\"args\": {\"start_time_since_epoch_in_micros\": 1234567890}") !=
@@ -141,7 +141,7 @@ static void devices_have_their_half(void)
                "1}\n"
                "{\"ph\": \"E\", \"ts\": 8, \"pid\": 3, \"tid\": 1}\n"
                "{\"ph\": \"E\", \"ts\": 8, \"pid\": 3, \"tid\": 1}\n") == 0,
-        "what a device did is in a thread of its own, at the device's times");
+        "a device's spans are in a thread of their own, with the device's times");
     one.shift_ns = -3500;
     tap_ok(strstr(lines_of(event, &one), "\"ALLREDUCE\", \"ts\": 8,") != NULL,
            "a device's time does not go back either");
