@@ -285,7 +285,7 @@ static bool is_name_in_use(const struct hvd_set_creations *creations,
         hvd_fail(
             &creation->failure, HVD_ERR_ARG,
             "process set '%.100s' of ranks [%.100s]: process set %d of ranks [%.100s] "
-            "has this label and a common rank: remove it first, or choose another "
+            "has the same label and a common rank: remove it first, or choose another "
             "label",
             label_of(creation->name), creation->list, living->id,
             list != NULL ? list : "");
