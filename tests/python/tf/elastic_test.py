@@ -124,7 +124,7 @@ class States(Case):
     def test_a_state_without_variables_is_refused(self):
         for arguments in ({}, {'variables': []}, {'session': tf.compat.v1.Session(
                 graph=tf.Graph())}):
-            with self.assertRaisesRegex(ValueError, 'there are no variables to keep'):
+            with self.assertRaisesRegex(ValueError, 'there are no variables to save'):
                 hvd.elastic.TensorFlowState(epoch=0, **arguments)
 
     def test_variables_that_changed_after_the_commit_do_not_go_back(self):

@@ -168,8 +168,8 @@ class _Messages:
         deadline = time.monotonic() + start_timeout().total_seconds()
         while not _module().Request.testall(sent)[0]:
             if time.monotonic() > deadline:
-                raise TimeoutError(f'no rank takes what rank {rank} of '
-                                   f'{self._communicator.name} sends')
+                raise TimeoutError(f'the other ranks of {self._communicator.name} do not '
+                                   f'receive the messages of rank {rank}')
             self._receive()
             time.sleep(0.001)
 

@@ -32,7 +32,7 @@ def must_be_as_saved(shapes, saved):
         where = _first_difference(shapes, saved)
         raise ValueError(
             'the variables of the model and its optimizer changed after the last save() or '
-            f'commit(), so that they cannot go back to it: {len(saved)} were saved, there are '
+            f'commit(), so that they cannot be restored: {len(saved)} were saved, there are '
             f'{len(shapes)} now, and the first that differs is number {where}: shape '
             f'{saved[where:where + 1]} then, {shapes[where:where + 1]} now. Make all variables, '
             "also the optimizer's, before the state, or call state.save() after making more")

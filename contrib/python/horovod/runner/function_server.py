@@ -67,7 +67,7 @@ class FunctionServer:
                     'thus causing the job to be terminated. The first process to do so was:\n'
                     f'Process name: {rank}\nExit code: {status}\n{text}')
         if status != 0:
-            raise RuntimeError(f'hvdrun ended with exit code {status}: see what it printed')
+            raise RuntimeError(f'hvdrun ended with exit code {status}: see its output')
         missing = sorted(set(range(self._size)) - set(self._answers))
         if missing or not self._answers:
             raise RuntimeError(f'no result came from rank {(missing or ["0"])[0]}: it ended '

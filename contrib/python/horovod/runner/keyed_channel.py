@@ -143,7 +143,7 @@ class Admission:
     def _prove(self, hello):
         magic, nonce = hello[:len(_MAGIC)], hello[len(_MAGIC):-_TAG_BYTES]
         if magic != _MAGIC:
-            raise Untrusted('this is no hello of a client of hvd')
+            raise Untrusted('the first message is not that of a client of hvd')
         _check(hello[-_TAG_BYTES:], self._key, b'hello', nonce)
         self.has_said_hello, self._expects = True, _TAG_BYTES
         own = secrets.token_bytes(_NONCE_BYTES)

@@ -34,8 +34,8 @@ def find_hvdrun():
     for path in paths:
         if os.access(path, os.X_OK):
             return path
-    raise FileNotFoundError(f'no hvdrun where {library.PATH} is: hvd was built without PMIx or '
-                            'hwloc, which it needs; install both and build hvd again')
+    raise FileNotFoundError(f'there is no hvdrun next to {library.PATH}: hvd was built without '
+                            'PMIx or hwloc, which hvdrun needs; install both and build hvd again')
 
 
 def words_of(options):

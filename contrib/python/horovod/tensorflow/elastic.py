@@ -119,7 +119,7 @@ class TensorFlowState(ValuesState):
         with contextlib.nullcontext() if session is None else session.graph.as_default():
             self.variables = tf.compat.v1.global_variables() if variables is None else variables
             if len(list(self.variables)) == 0:
-                raise ValueError('there are no variables to keep: make the model and its optimizer '
+                raise ValueError('there are no variables to save: make the model and its optimizer '
                                  'first, and pass their variables, or the session of a graph of '
                                  'TensorFlow 1')
             self._values = (Values(lambda: list(self.variables)) if tf.executing_eagerly() else

@@ -159,7 +159,7 @@ class RegistryClient:
 
 def _absent(place, error):
     """Returns the error to raise if the registry cannot be reached."""
-    cause = getattr(error, 'strerror', None) or str(error) or 'it went away'
-    return ConnectionError(f'the tf.data service is not there ({place[0]}:{place[1]}: {cause}): '
-                           'does the job that provides it, '
+    cause = getattr(error, 'strerror', None) or str(error) or 'it closed the connection'
+    return ConnectionError(f'cannot reach the tf.data service at {place[0]}:{place[1]} '
+                           f'({cause}): does the job that provides it, '
                            'horovod.tensorflow.data.compute_worker, still run?')

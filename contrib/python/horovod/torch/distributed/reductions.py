@@ -34,8 +34,8 @@ def _scaled_sum(op):
     state = tell() if tell else None
     if state is None:
         raise NotImplementedError(
-            f'torch {torch.__version__} tells the factor of PREMUL_SUM to NCCL only, newer releases '
-            'to the backend hvd, too: multiply the tensor before the call')
+            f'torch {torch.__version__} gives the factor of PREMUL_SUM to NCCL only; newer '
+            'releases also give it to the backend hvd: multiply the tensor before the call')
     return 'scaled sum', (1, c_double(float(state[1])), _ONE)
 
 

@@ -254,7 +254,7 @@ class Work(_Base):
             self._calls.abort(f'{self._slot.name} timed out after {seconds:g} s')
         return self._failed(
             f'Timed out after {seconds:g} s: some ranks of the group have not called it. After '
-            'HOROVOD_STALL_CHECK_TIME_SECONDS rank 0 of the job writes which')
+            'HOROVOD_STALL_CHECK_TIME_SECONDS rank 0 of the job prints which ones')
 
     def _failed(self, why):
         if self.on_failure is not None:
