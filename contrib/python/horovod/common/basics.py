@@ -66,6 +66,7 @@ class HorovodBasics:
         _leave_job(None)
 
     def is_initialized(self):
+        """Whether this process is part of a job: after init(), before shutdown()."""
         return membership.exists()
 
     def rank(self):
@@ -161,6 +162,7 @@ class HorovodBasics:
         return True
 
     def gloo_built(self):
+        """True: hvd can do everything that Gloo does in Horovod."""
         return True
 
     def nccl_built(self):
@@ -169,9 +171,11 @@ class HorovodBasics:
         return lib.hvd_nccl_version() if self.cuda_built() else 0
 
     def ddl_built(self):
+        """False: hvd does not use DDL."""
         return False
 
     def ccl_built(self):
+        """False: hvd does not use oneCCL."""
         return False
 
     def cuda_built(self):
@@ -179,6 +183,7 @@ class HorovodBasics:
         return lib.hvd_cuda_version() > 0
 
     def rocm_built(self):
+        """False: hvd does not support GPUs from AMD."""
         return False
 
 

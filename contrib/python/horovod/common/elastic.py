@@ -136,16 +136,19 @@ class State:
         return _ONLY_REMOVED if changes == HOSTS_REMOVED else _ADDED
 
     def save(self):
+        """Saves the current values in the memory of this rank."""
         raise NotImplementedError()
 
     def restore(self):
+        """Returns to the saved values."""
         raise NotImplementedError()
 
     def sync(self):
+        """Gives rank 0's values to all ranks and saves them. Collective."""
         raise NotImplementedError()
 
     def reset(self):
-        pass
+        """Prepares the state for the new ranks; on_reset() calls it. Does nothing here."""
 
 
 class ObjectState(State):

@@ -26,6 +26,7 @@ class HostsUpdatedInterrupt(RuntimeError):
 
 
 def get_version_mismatch_message(name, version, installed_version):
+    """Returns the text of a HorovodVersionMismatchError."""
     return (f'the framework {name} is of version {version}, expected {installed_version}: install '
             'that one, or start the script with a Python that has it')
 

@@ -136,17 +136,20 @@ def allreduce(tensors, op, scale, set_id, borrowed, finish):
 
 
 def reducescatter(tensors, op, scale, set_id, borrowed, finish):
+    """Starts the reducescatter of a group. ``scale``: the prescale and the postscale factor."""
     return _start(lib.hvd_reducescatter_start,
                   (describe(tensors), len(tensors), check_op(op), *check_scale(scale), set_id),
                   borrowed, finish)
 
 
 def allgather(tensors, set_id, borrowed, finish):
+    """Starts the allgather of a group."""
     return _start(lib.hvd_allgather_start, (describe(tensors), len(tensors), set_id),
                   borrowed, finish)
 
 
 def broadcast(tensor, root_rank, set_id, borrowed, finish):
+    """Starts a broadcast. ``root_rank``: the rank number in the job."""
     return _start(lib.hvd_broadcast_start,
                   (describe([tensor]), check_rank('root_rank', root_rank), set_id),
                   borrowed, finish)
@@ -161,6 +164,7 @@ def alltoall(tensor, splits, set_id, borrowed, finish):
 
 
 def barrier(set_id):
+    """Starts a barrier of the process set."""
     return _start(lib.hvd_barrier_start, (set_id,), None, lambda request: None)
 
 

@@ -39,30 +39,37 @@ def gpu_available(ext_base_name, verbose=False):
 
 
 def mpi_built(verbose=False):
+    """Whether mpi4py is installed, so that scripts can start MPI."""
     return basics.mpi_built()
 
 
 def gloo_built(verbose=False):
+    """True: hvd can do everything that Gloo does in Horovod."""
     return basics.gloo_built()
 
 
 def nccl_built(verbose=False):
+    """The version code of the NCCL library, such as 22304, or 0 if there is no usable one."""
     return basics.nccl_built()
 
 
 def ddl_built(verbose=False):
+    """False: hvd does not use DDL."""
     return basics.ddl_built()
 
 
 def ccl_built(verbose=False):
+    """False: hvd does not use oneCCL."""
     return basics.ccl_built()
 
 
 def cuda_built(verbose=False):
+    """Whether a CUDA driver was found, so that hvd uses GPU tensors in place."""
     return basics.cuda_built()
 
 
 def rocm_built(verbose=False):
+    """False: hvd does not support GPUs from AMD."""
     return basics.rocm_built()
 
 
@@ -94,10 +101,12 @@ def split_list(l, n):
 
 
 def num_rank_is_power_2(num_rank):
+    """Whether the number of ranks is a power of two."""
     return num_rank != 0 and num_rank & (num_rank - 1) == 0
 
 
 def is_iterable(x):
+    """Whether iter() accepts the value."""
     try:
         iter(x)
     except TypeError:

@@ -21,6 +21,7 @@ def call(work):
 
 
 def main():
+    """Runs the rank. Ends it with the function's traceback if the function raised an exception."""
     host, port = os.environ.pop(ADDRESS).rsplit(':', 1)
     key = bytes.fromhex(os.environ.pop(KEY))
     with connect((host, int(port)), key) as server:

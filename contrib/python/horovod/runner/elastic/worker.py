@@ -7,6 +7,8 @@ from horovod.common.elastic import HOSTS_ADDED, HOSTS_REMOVED
 
 
 class HostUpdateResult(enum.IntFlag):
+    """How the hosts of an elastic job have changed."""
+
     no_update = 0
     removed = HOSTS_REMOVED
     added = HOSTS_ADDED

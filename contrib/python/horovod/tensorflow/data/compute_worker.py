@@ -45,6 +45,7 @@ def main(dispatchers, dispatcher_side, configfile, timeout):
 
 
 def parse():
+    """Returns the command line's arguments."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('configfile', help='file to write: the address and key of the service')
     parser.add_argument('--dispatchers', type=int, default=1,

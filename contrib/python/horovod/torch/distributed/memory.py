@@ -37,6 +37,7 @@ def seen(dense):
 
 
 def bytes_of(tensor):
+    """Returns the number of bytes of the tensor's elements."""
     return tensor.numel() * tensor.element_size()
 
 

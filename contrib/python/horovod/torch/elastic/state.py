@@ -53,6 +53,7 @@ class StateDictHandler(StateHandler):
 
 
 class ModelStateHandler(StateDictHandler):
+    """A handler for torch.nn.Module."""
 
     def sync(self):
         broadcast_parameters(self.value.state_dict(), root_rank=0)
@@ -61,6 +62,7 @@ class ModelStateHandler(StateDictHandler):
 
 
 class OptimizerStateHandler(StateDictHandler):
+    """A handler for torch.optim.Optimizer."""
 
     def sync(self):
         broadcast_optimizer_state(self.value, root_rank=0)

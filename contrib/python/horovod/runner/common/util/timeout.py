@@ -26,6 +26,7 @@ class Timeout:
         return max(0, self._end - time.monotonic())
 
     def timed_out(self):
+        """Whether the time limit has passed."""
         return time.monotonic() > self._end
 
     def check_time_out_for(self, activity):
