@@ -6,7 +6,7 @@
 
 #include "gpu_binding/base/error.h"
 
-#define HVD_SPANK_ADDRESS_BYTES 136 /* "ADDRESS PORT" */
+#define HVD_SPANK_ADDRESS_BYTES 136 /* "ADDRESS PORT PORT" */
 
 struct hvd_spank_service_question {
     const char *program; /* path of hvd-rendezvous */

@@ -22,6 +22,7 @@ void hvd_spank_srun_init(struct hvd_spank_plugin *plugin)
     struct hvd_spank_options options = {0};
 
     hvd_spank_srun_inherited_drop_service();
+    hvd_spank_srun_inherited_drop_layout();
     if (plugin->plugstack.is_default_on) {
         setenv(HVD_ENV_SLURM_OPTION, "on", 0);
     }

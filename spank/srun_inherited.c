@@ -2,6 +2,7 @@
 /* Removes what srun inherits from the task in which it runs. */
 #include "spank/srun_inherited.h"
 
+#include <slurm/slurm.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -30,13 +31,15 @@ static const char *const task_variables[] = {
     HVD_ENV_TORCH_LOCAL_RANK,
     HVD_ENV_TORCH_LOCAL_SIZE,
     HVD_ENV_TORCH_NODE,
+    HVD_ENV_NODE_RANK,
     HVD_ENV_DEFAULTS,
 };
 
 /* Removed only if HVD_ENV_DEFAULTS lists them, which means that hvd set them. */
 static const char *const default_variables[] = {
-    HVD_ENV_MASTER_ADDRESS, HVD_ENV_MASTER_PORT, HVD_ENV_OMP_THREADS,
-    HVD_ENV_MKL_THREADS,    HVD_ENV_NCCL_IFNAME, HVD_ENV_TORCH_GLOO_IFNAME,
+    HVD_ENV_MASTER_ADDRESS, HVD_ENV_MASTER_PORT,       HVD_ENV_JAX_ADDRESS,
+    HVD_ENV_JAX_PORT,       HVD_ENV_OMP_THREADS,       HVD_ENV_MKL_THREADS,
+    HVD_ENV_NCCL_IFNAME,    HVD_ENV_TORCH_GLOO_IFNAME,
 };
 
 /* srun exports the address of its service to all nodes, even to those without the
@@ -85,6 +88,20 @@ static void drop_defaults(void)
         if (is_listed(list, default_variables[i])) {
             unsetenv(default_variables[i]);
         }
+    }
+}
+
+/* A batch script has the variable from Slurm, even if a task submitted its job and passed
+ * HVD_DEFAULTS on. Therefore only an srun inside a task drops it. */
+void hvd_spank_srun_inherited_drop_layout(void)
+{
+    const char *list = getenv(HVD_ENV_DEFAULTS);
+    const char *step = getenv(HVD_ENV_SLURM_STEP);
+
+    if (list != NULL && step != NULL &&
+        strtoul(step, NULL, 10) < SLURM_INTERACTIVE_STEP &&
+        is_listed(list, HVD_ENV_SLURM_NTASKS_PER_NODE)) {
+        unsetenv(HVD_ENV_SLURM_NTASKS_PER_NODE);
     }
 }
 

@@ -10,6 +10,10 @@
 /* Removes the address of the outer step's service, because srun starts another step. */
 void hvd_spank_srun_inherited_drop_service(void);
 
+/* Removes SLURM_NTASKS_PER_NODE if the plugin set it for the outer task: srun would take
+ * it for a choice of the user. Call this before srun reads its options. */
+void hvd_spank_srun_inherited_drop_layout(void);
+
 /* Removes the variables that hvd set for the outer task, if there is one. */
 void hvd_spank_srun_inherited_drop_task(void);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses MASTER_ADDR and MASTER_PORT. Rank 0's program inherits the socket that holds
- * the port: while the program lives, the kernel gives this port to no process that asks
- * for any free port.
+/* Chooses MASTER_ADDR and MASTER_PORT, and the address of JAX's coordinator. Rank 0's
+ * program inherits the sockets that hold the two ports: while the program lives, the
+ * kernel gives these ports to no process that asks for any free port.
  *
- * A process of another user can still ask for this very port and listen on it first. Then
- * only the script reports it. Unlike hvdrun, the plugin cannot name that user when the
- * task has failed: its later callbacks run as root, and as root it opens no file
+ * A process of another user can still ask for these very ports and listen on them
+ * first. Then only the script reports it. Unlike hvdrun, the plugin cannot name that user
+ * when the task has failed: its later callbacks run as root, and as root it opens no file
  * (dispatch.c). */
 #include "spank/task_master.h"
 
@@ -93,43 +93,70 @@ static void find_address(const struct hvd_spank_task *task, char *address, size_
     address[size - 1] = '\0';
 }
 
-/* Binds a port and publishes it. The socket stays open, so that the program inherits
- * it. */
-static int offer_port(const struct hvd_spank_task *task,
-                      char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
+/* Reserves a port with a socket that the program inherits. */
+static int hold_port(struct hvd_port_range ports, int *held, uint16_t *port,
+                     struct hvd_error *err)
+{
+    int fd;
+    int status = hvd_held_port_open(ports, &fd, port, err);
+
+    if (status < 0) {
+        return status;
+    }
+    *held = fcntl(fd, F_DUPFD, FIRST_HELD);
+    if (*held < 0) {
+        *held = fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
+    }
+    close(fd);
+    return *held >= 0 ? 0
+                      : hvd_fail(err, HVD_ERR_SYS, "cannot keep port %u open: %m",
+                                 (unsigned)*port);
+}
+
+/* Reserves the ports of torch and JAX, and writes "ADDRESS PORT PORT". If the user limits
+ * the ports, both get the same one: the ranks may need all the others. */
+static int reserve_ports(const struct hvd_spank_task *task, int held[2],
+                         char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
     char address[65];
-    uint16_t port;
-    int held;
-    int fd;
     char range[64] = "";
     struct hvd_port_range ports = {0};
+    uint16_t port = 0;
+    uint16_t jax_port;
     int status;
 
     spank_getenv(task->spank, HVD_ENV_PORT_RANGE, range, sizeof(range));
     status = hvd_port_range_parse(range, &ports, err);
+    if (status == 0) {
+        status = hold_port(ports, &held[0], &port, err);
+    }
+    jax_port = port;
+    if (status == 0 && range[0] == '\0') {
+        status = hold_port(ports, &held[1], &jax_port, err);
+    }
+    if (status == 0) {
+        find_address(task, address, sizeof(address));
+        snprintf(host_port, HVD_SPANK_ADDRESS_BYTES, "%s %u %u", address, (unsigned)port,
+                 (unsigned)jax_port);
+    }
+    return status;
+}
+
+/* Reserves the ports and publishes them. */
+static int offer_ports(const struct hvd_spank_task *task,
+                       char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
+{
+    int held[2] = {-1, -1};
+    int status = reserve_ports(task, held, host_port, err);
+
+    if (status == 0 && task->placement.tasks > 1) {
+        status = ask_service(task, host_port, err);
+    }
     if (status < 0) {
-        return status;
+        close(held[0]);
+        close(held[1]);
     }
-    status = hvd_held_port_open(ports, &fd, &port, err);
-    if (status < 0) {
-        return status;
-    }
-    find_address(task, address, sizeof(address));
-    snprintf(host_port, HVD_SPANK_ADDRESS_BYTES, "%s %u", address, (unsigned)port);
-    status = task->placement.tasks > 1 ? ask_service(task, host_port, err) : 0;
-    if (status < 0) {
-        close(fd);
-        return status;
-    }
-    held = fcntl(fd, F_DUPFD, FIRST_HELD);
-    if (held < 0) {
-        held = fcntl(fd, F_DUPFD, STDERR_FILENO + 1);
-    }
-    close(fd);
-    return held >= 0 ? 0
-                     : hvd_fail(err, HVD_ERR_SYS, "cannot keep port %u open: %m",
-                                (unsigned)port);
+    return status;
 }
 
 /* --- all ranks --- */
@@ -144,28 +171,53 @@ static bool is_wanted(const struct hvd_spank_task *task)
            (task->placement.tasks == 1 || has_variable(task, HVD_ENV_RENDEZVOUS));
 }
 
+/* Sets the address of JAX's coordinator. JAX reads JAX_COORDINATOR_PORT only if it has to
+ * find the address itself. */
+static void export_jax(const struct hvd_spank_task *task, const char *address,
+                       const char *port)
+{
+    char own[16];
+    char text[HVD_SPANK_ADDRESS_BYTES];
+    const bool is_ipv6 = strchr(address, ':') != NULL;
+
+    if (has_variable(task, HVD_ENV_JAX_ADDRESS)) {
+        return;
+    }
+    if (spank_getenv(task->spank, HVD_ENV_JAX_PORT, own, sizeof(own)) == ESPANK_SUCCESS) {
+        port = own;
+    }
+    snprintf(text, sizeof(text), is_ipv6 ? "[%s]:%s" : "%s:%s", address, port);
+    hvd_spank_task_set_default(task, HVD_ENV_JAX_ADDRESS, text);
+    hvd_spank_task_set_default(task, HVD_ENV_JAX_PORT, port);
+}
+
 void hvd_spank_task_export_master(const struct hvd_spank_task *task)
 {
     char host_port[HVD_SPANK_ADDRESS_BYTES] = "";
     struct hvd_error err = {0};
+    char *rest = host_port;
+    char *address;
     char *port;
+    char *jax_port;
     int status;
 
     if (!is_wanted(task)) {
         return;
     }
-    status = task->rank == 0 ? offer_port(task, host_port, &err)
+    status = task->rank == 0 ? offer_ports(task, host_port, &err)
                              : ask_service(task, host_port, &err);
-    port = status == 0 ? strchr(host_port, ' ') : NULL;
-    if (status == 0 && port == NULL) {
+    address = strsep(&rest, " ");
+    port = strsep(&rest, " ");
+    jax_port = strsep(&rest, " ");
+    if (status == 0 && jax_port == NULL) {
         hvd_fail(&err, HVD_ERR_MISMATCH,
-                 "rank 0 published '%.60s': expected its address and port", host_port);
+                 "rank 0 published '%.60s': expected its address and two ports", address);
     }
-    if (port == NULL) {
+    if (status < 0 || jax_port == NULL) {
         tell_failure(task, &err);
         return;
     }
-    *port++ = '\0';
-    hvd_spank_task_set_default(task, HVD_ENV_MASTER_ADDRESS, host_port);
+    export_jax(task, address, jax_port);
+    hvd_spank_task_set_default(task, HVD_ENV_MASTER_ADDRESS, address);
     hvd_spank_task_set_default(task, HVD_ENV_MASTER_PORT, port);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sets MASTER_ADDR and MASTER_PORT of all tasks: where rank 0 serves the store of
- * torch.distributed.
+ * torch.distributed; and JAX_COORDINATOR_ADDRESS and JAX_COORDINATOR_PORT, for JAX.
  *
- *   rank 0     binds a port, tells the step's rendezvous service, and keeps the port
+ *   rank 0     binds two ports, tells the step's rendezvous service, and keeps the ports
  *              open for its program
  *   others     ask the service, and wait for rank 0 at most ten seconds */
 #ifndef HVD_SPANK_TASK_MASTER_H
@@ -10,9 +10,9 @@
 
 struct hvd_spank_task;
 
-/* Sets the two variables, except those that the user has set. Call it when HVD_RENDEZVOUS
- * is set: without that, only a single task gets them. If it fails, the task prints the
- * reason, and both stay unset. */
+/* Sets these variables, except those that the user has set; none if the user has set both
+ * MASTER_ADDR and MASTER_PORT. Call it when HVD_RENDEZVOUS is set: without that, only a
+ * single task gets them. If it fails, the task prints the reason, and all stay unset. */
 void hvd_spank_task_export_master(const struct hvd_spank_task *task);
 
 #endif

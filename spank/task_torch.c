@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets the variables that scripts of torch.distributed, Lightning, Accelerate and
- * DeepSpeed read. */
+/* Sets the variables that scripts of torch.distributed, Lightning, Accelerate, DeepSpeed
+ * and Composer read. */
 #include "spank/task_torch.h"
 
 #include <slurm/slurm_errno.h>
@@ -70,6 +70,33 @@ static void export_interface(const struct hvd_spank_task *task)
     hvd_spank_task_set_default(task, HVD_ENV_TORCH_GLOO_IFNAME, name);
 }
 
+/* True if all nodes of the step have as many tasks as this one. */
+static bool is_even(const struct hvd_spank_task *task)
+{
+    const struct hvd_spank_placement *placement = &task->placement;
+    struct hvd_spank_count_run run;
+    char counts[4096];
+    const char *cursor = counts;
+
+    return get_variable(task, HVD_ENV_SLURM_STEP_TASKS_PER_NODE, counts,
+                        sizeof(counts)) &&
+           hvd_spank_count_next(&cursor, &run) && *cursor == '\0' &&
+           run.nodes == placement->nodes && run.value == placement->local_size &&
+           (long)run.nodes * run.value == placement->tasks;
+}
+
+/* Slurm sets SLURM_NTASKS_PER_NODE only if the user chose --ntasks-per-node. Without it,
+ * Lightning refuses to run in a step of several tasks. */
+static void export_tasks_per_node(const struct hvd_spank_task *task)
+{
+    char text[16];
+
+    if (is_even(task)) {
+        snprintf(text, sizeof(text), "%d", task->placement.local_size);
+        hvd_spank_task_set_default(task, HVD_ENV_SLURM_NTASKS_PER_NODE, text);
+    }
+}
+
 void hvd_spank_task_export_torch(const struct hvd_spank_task *task)
 {
     hvd_spank_task_export_number(task, HVD_ENV_TORCH_RANK, task->rank);
@@ -79,5 +106,7 @@ void hvd_spank_task_export_torch(const struct hvd_spank_task *task)
     hvd_spank_task_export_number(task, HVD_ENV_TORCH_LOCAL_SIZE,
                                  task->placement.local_size);
     hvd_spank_task_export_number(task, HVD_ENV_TORCH_NODE, node_of(task));
+    hvd_spank_task_export_number(task, HVD_ENV_NODE_RANK, node_of(task));
+    export_tasks_per_node(task);
     export_interface(task);
 }

@@ -189,18 +189,25 @@
 #define HVD_ENV_NIC "HVD_NIC"
 /* The cards that UCX may use: mlx5_0:1,... */
 #define HVD_ENV_UCX_NET_DEVICES "UCX_NET_DEVICES"
-/* For PyTorch, Lightning, Accelerate and DeepSpeed: the rank and the number of ranks,
- * both again on its node, and the number of the node. hvdrun replaces existing values,
- * because two ranks cannot have the same number. */
+/* For PyTorch, Lightning, Accelerate, DeepSpeed and Composer: the rank and the number of
+ * ranks, both again on its node, and, under two names, the number of the node. hvdrun
+ * replaces existing values, because two ranks cannot have the same number. */
 #define HVD_ENV_TORCH_RANK "RANK"
 #define HVD_ENV_TORCH_SIZE "WORLD_SIZE"
 #define HVD_ENV_TORCH_LOCAL_RANK "LOCAL_RANK"
 #define HVD_ENV_TORCH_LOCAL_SIZE "LOCAL_WORLD_SIZE"
 #define HVD_ENV_TORCH_NODE "GROUP_RANK"
+#define HVD_ENV_NODE_RANK "NODE_RANK"
 /* Where rank 0 of torch.distributed serves its store: rank 0's address, and a port that
  * is kept free for it while the job runs. */
 #define HVD_ENV_MASTER_ADDRESS "MASTER_ADDR"
 #define HVD_ENV_MASTER_PORT "MASTER_PORT"
+/* For jax.distributed.initialize(): ADDRESS:PORT at which rank 0 serves JAX's
+ * coordinator, and this port, which is kept free like MASTER_PORT. It is MASTER_PORT
+ * itself if HVD_PORT_RANGE is set. Set by the plugin together with MASTER_ADDR and
+ * MASTER_PORT. */
+#define HVD_ENV_JAX_ADDRESS "JAX_COORDINATOR_ADDRESS"
+#define HVD_ENV_JAX_PORT "JAX_COORDINATOR_PORT"
 /* Number of threads of computing libraries: one for each core of the rank. */
 #define HVD_ENV_OMP_THREADS "OMP_NUM_THREADS"
 #define HVD_ENV_MKL_THREADS "MKL_NUM_THREADS"
@@ -264,6 +271,8 @@
 /* hvd-info: the ranks of each node, such as 2(x3),1. */
 #define HVD_ENV_SLURM_STEP_TASKS_PER_NODE "SLURM_STEP_TASKS_PER_NODE"
 #define HVD_ENV_SLURM_TASKS_PER_NODE "SLURM_TASKS_PER_NODE"
+/* The number of ranks per node. If Slurm does not set it and all nodes have the same
+ * number, the plugin sets it in each rank, because Lightning needs it. */
 #define HVD_ENV_SLURM_NTASKS_PER_NODE "SLURM_NTASKS_PER_NODE"
 /* hvd-info: this node's index in lists of ranks per node, the task's index on its node,
  * and the CPUs of a task. */
@@ -322,8 +331,9 @@
 #define HVD_REQUEST_TASKS_OPEN "open"
 /* The reason why this launch cannot be used; hvd_init repeats it. */
 #define HVD_ENV_LAUNCH_ERROR "SLURM_HVD_ERROR"
-/* Which of MASTER_ADDR, MASTER_PORT, OMP_NUM_THREADS, MKL_NUM_THREADS, NCCL_SOCKET_IFNAME
- * and GLOO_SOCKET_IFNAME the plugin has set: an srun --hvd inside the rank sets them
+/* Which of MASTER_ADDR, MASTER_PORT, JAX_COORDINATOR_ADDRESS, JAX_COORDINATOR_PORT,
+ * OMP_NUM_THREADS, MKL_NUM_THREADS, NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME and
+ * SLURM_NTASKS_PER_NODE the plugin has set: an srun --hvd inside the rank sets them
  * anew. */
 #define HVD_ENV_DEFAULTS "HVD_DEFAULTS"
 /* A random key of the step, which only its user can read. The secret that rank 0

@@ -49,6 +49,7 @@ static int set_ranks(const struct hvdrun_rank_environment *all, int rank,
         {HVD_ENV_TORCH_LOCAL_RANK, rank},
         {HVD_ENV_TORCH_LOCAL_SIZE, all->ranks},
         {HVD_ENV_TORCH_NODE, 0},
+        {HVD_ENV_NODE_RANK, 0},
         {HVD_ENV_LAUNCH, 1},
     };
     int status = 0;

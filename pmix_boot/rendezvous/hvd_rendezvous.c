@@ -5,11 +5,11 @@
  *
  * The plugin in a task does not link libsodium, and starts this program instead:
  *
- *   hvd-rendezvous post "ADDRESS PORT"    tells the service of HVD_RENDEZVOUS where
- *                                         rank 0 serves torch's store
- *   hvd-rendezvous ask                    waits for that address
+ *   hvd-rendezvous post "ADDRESS PORT PORT"    tells the service of HVD_RENDEZVOUS where
+ *                                              rank 0 serves the stores of torch and JAX
+ *   hvd-rendezvous ask                         waits for that address
  *
- * Both print "at ADDRESS PORT", or "no REASON", which the plugin shows the user.
+ * Both print "at ADDRESS PORT PORT", or "no REASON", which the plugin shows the user.
  * slurm_kill.h describes the other uses. */
 #include <errno.h>
 #include <fcntl.h>

@@ -54,6 +54,10 @@ has WORLD_SIZE 4
 has LOCAL_RANK 1
 has LOCAL_WORLD_SIZE 2
 has GROUP_RANK 1
+has NODE_RANK 1
+has SLURM_NTASKS_PER_NODE 2
+has JAX_COORDINATOR_ADDRESS '[0-9.]+:[0-9]+'
+has JAX_COORDINATOR_PORT '[0-9]+'
 has OMP_NUM_THREADS '[1-9][0-9]*'
 has NCCL_SOCKET_IFNAME =eth0
 has GLOO_SOCKET_IFNAME eth0
@@ -152,5 +156,5 @@ opened()
     awk '/^>/ { count++ } END { print count + 0 }' "$work/opened"
 }
 prints 'a rank has no more open files than a task' '^0$' opened 'MASTER_ADDR=n1 MASTER_PORT=29500'
-prints 'except for the port that rank 0 holds' '^1$' opened ''
+prints 'except for the two ports that rank 0 holds' '^2$' opened ''
 tap_done

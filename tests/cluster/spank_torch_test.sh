@@ -30,6 +30,24 @@ inside()
     as_user srun --hvd -n1 sh -c "$place; srun --hvd -n1 --overlap sh -c '$place'" | sort -u | wc -l
 }
 prints 'an srun inside a rank gets a port of its own' '^2$' inside
+# Lightning's error without SLURM_NTASKS_PER_NODE, and two steps that would use the same port of JAX.
+prints 'each rank of an even step knows the number of ranks per node' '^4 4 4 4$' \
+    in_line as_user srun --hvd -N1 -n4 printenv SLURM_NTASKS_PER_NODE
+prints 'an srun inside a rank does not take it for a choice of the user' '^inner of 1$' \
+    as_user srun --hvd -N1 -n2 sh -c 'test $RANK = 1 || srun --overlap -n1 sh -c "echo inner of \$SLURM_NTASKS" 2>&1'
+# shellcheck disable=SC2034 # for jax_places
+jax='echo $JAX_COORDINATOR_ADDRESS $JAX_COORDINATOR_PORT'
+jax_places()
+{
+    # shellcheck disable=SC2086
+    batch '-N2 -n4 --overcommit' "srun --hvd --overlap $on_both sh -c '$jax; sleep 1' >one &
+        srun --hvd --overlap $on_both sh -c '$jax; sleep 1' >two; wait; sort -u one two"
+}
+two_places()
+{
+    jax_places | grep -cE "^$n1:([0-9]+) \\1\$"
+}
+prints 'two steps of a job at once get different addresses for JAX, the same in all ranks of a step' '^2$' two_places
 # covered NODE PATH: mounts a file that users can neither run nor write over PATH on a node.
 covered()
 {

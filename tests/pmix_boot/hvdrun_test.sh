@@ -205,9 +205,13 @@ environment()
 
 torch_environment()
 {
+<<<<<<< HEAD
     returns "ranks get variables of torch.distributed, over those of the shell" 0 '^2 3 2 3 0 127.0.0.1$' \
+=======
+    returns "and those of torch.distributed, over those of the shell" 0 '^2 3 2 3 0 0 127.0.0.1$' \
+>>>>>>> c19ae1e6 (spank: set what Lightning, Composer and JAX read in each rank)
         env -u MASTER_ADDR RANK=0 WORLD_SIZE=1 "$hvdrun" -np 3 \
-        sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $GROUP_RANK $MASTER_ADDR'
+        sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $GROUP_RANK $NODE_RANK $MASTER_ADDR'
     returns "the user's own address, port and numbers of threads stay" 0 '^there 7 5 6$' \
         env MASTER_ADDR=there MASTER_PORT=7 OMP_NUM_THREADS=5 MKL_NUM_THREADS=6 "$hvdrun" -np 1 \
         sh -c 'echo $MASTER_ADDR $MASTER_PORT $OMP_NUM_THREADS $MKL_NUM_THREADS'

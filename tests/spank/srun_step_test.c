@@ -116,6 +116,31 @@ static void test_launch(void)
     fake_unload(&plugin);
 }
 
+static void test_inherited_layout(void)
+{
+    struct fake_plugin plugin;
+
+    side_enter_job();
+    setenv("SLURM_NTASKS_PER_NODE", "4", 1);
+    setenv(HVD_ENV_DEFAULTS, "OMP_NUM_THREADS,SLURM_NTASKS_PER_NODE", 1);
+    setenv("SLURM_STEP_ID", "4294967291", 1);
+    side_start(&plugin, NULL);
+    tap_ok(side_has_variable("SLURM_NTASKS_PER_NODE", "4"),
+           "a batch script that a task submitted keeps its own number of tasks per node");
+    fake_unload(&plugin);
+    setenv("SLURM_STEP_ID", "3", 1);
+    setenv(HVD_ENV_DEFAULTS, "OMP_NUM_THREADS", 1);
+    side_start(&plugin, NULL);
+    tap_ok(side_has_variable("SLURM_NTASKS_PER_NODE", "4"),
+           "an srun inside a rank keeps a number of tasks per node that the user chose");
+    fake_unload(&plugin);
+    setenv(HVD_ENV_DEFAULTS, "OMP_NUM_THREADS,SLURM_NTASKS_PER_NODE", 1);
+    side_start(&plugin, NULL);
+    tap_ok(side_has_variable("SLURM_NTASKS_PER_NODE", NULL),
+           "an srun inside a rank drops the one that hvd set, before it reads options");
+    fake_unload(&plugin);
+}
+
 static void test_nested(void)
 {
     struct fake_plugin plugin;
@@ -217,6 +242,7 @@ int main(int count, char **arguments)
     service_path = count > 3 ? arguments[3] : "";
     test_launch();
     test_nested();
+    test_inherited_layout();
     test_slurm_without_pmix();
     test_hint();
     side_install_pmix(false);

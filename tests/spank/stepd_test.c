@@ -129,6 +129,24 @@ static bool has_place(void)
            is("RANK", "0") && is("WORLD_SIZE", "1");
 }
 
+static bool has_jax_place(void)
+{
+    const char *port = fake_step_getenv("MASTER_PORT");
+    const char *jax_port = fake_step_getenv("JAX_COORDINATOR_PORT");
+    char address[64] = "";
+
+    if (port == NULL || jax_port == NULL || strcmp(port, jax_port) == 0) {
+        return false;
+    }
+    snprintf(address, sizeof(address), "127.0.0.1:%s", jax_port);
+    return is("JAX_COORDINATOR_ADDRESS", address);
+}
+
+static bool has_one_port(void)
+{
+    return is("MASTER_PORT", "61234") && is("JAX_COORDINATOR_PORT", "61234");
+}
+
 static void test_place(void)
 {
     struct fake_plugin plugin;
@@ -140,6 +158,18 @@ static void test_place(void)
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "1");
     tap_ok(run_task(&plugin, has_place) == 0,
            "a single task gets MASTER_ADDR and MASTER_PORT without a service");
+    tap_ok(run_task(&plugin, has_jax_place) == 0,
+           "JAX gets the same address and a port of its own");
+    fake_step_setenv("HVD_PORT_RANGE", "61234-61234");
+    tap_ok(run_task(&plugin, has_one_port) == 0,
+           "in a range of ports that the user gives, JAX's port needs no further one");
+    fake_step_setenv("HVD_PORT_RANGE", "");
+    fake_step_setenv("JAX_COORDINATOR_PORT", "7");
+    task_has(&plugin, "JAX_COORDINATOR_ADDRESS=127.0.0.1:7 JAX_COORDINATOR_PORT=7",
+             "a port that the user set for JAX is kept");
+    fake_step_setenv("JAX_COORDINATOR_ADDRESS", "there:8");
+    task_has(&plugin, "JAX_COORDINATOR_ADDRESS=there:8 +MASTER_PORT",
+             "an address that the user set for JAX is kept");
     side_finish(&plugin);
 }
 
@@ -151,8 +181,8 @@ static void test_torch(void)
     fake_step_setenv("SLURM_SRUN_COMM_HOST", "127.0.0.1");
     task_has(&plugin,
              "RANK=3 WORLD_SIZE=4 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 GROUP_RANK=1 "
-             "-GLOO_SOCKET_IFNAME -NCCL_SOCKET_IFNAME "
-             "HVD_DEFAULTS=OMP_NUM_THREADS,MKL_NUM_THREADS",
+             "NODE_RANK=1 -GLOO_SOCKET_IFNAME -NCCL_SOCKET_IFNAME "
+             "HVD_DEFAULTS=OMP_NUM_THREADS,MKL_NUM_THREADS,SLURM_NTASKS_PER_NODE",
              "scripts of torch.distributed find their numbers");
     fake_step_setenv("HVD_IFACE", "ib0,ib1");
     task_has(&plugin, "GLOO_SOCKET_IFNAME=ib0,ib1 NCCL_SOCKET_IFNAME==ib0,ib1",
@@ -163,7 +193,7 @@ static void test_torch(void)
     task_has(&plugin,
              "RANK=7 WORLD_SIZE=4 OMP_NUM_THREADS=3 -MKL_NUM_THREADS "
              "GLOO_SOCKET_IFNAME=ib0,ib1 NCCL_SOCKET_IFNAME=eth "
-             "HVD_DEFAULTS=GLOO_SOCKET_IFNAME",
+             "HVD_DEFAULTS=SLURM_NTASKS_PER_NODE,GLOO_SOCKET_IFNAME",
              "values that the user set for torch, OpenMP and NCCL are kept");
     fake_step.nodes = 1;
     fake_step.node = 0;
@@ -343,10 +373,19 @@ static void test_layouts(void)
 {
     struct fake_plugin plugin;
 
+    begin(&plugin, "on");
+    task_has(&plugin, "SLURM_NTASKS_PER_NODE=2",
+             "Lightning finds the number of tasks per node");
+    fake_step_setenv("SLURM_NTASKS_PER_NODE", "7");
+    task_has(&plugin, "SLURM_NTASKS_PER_NODE=7",
+             "a number of tasks per node that Slurm set is kept");
+    side_finish(&plugin);
     side_enter_step();
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "3,1");
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
+    task_has(&plugin, "-SLURM_NTASKS_PER_NODE",
+             "with different numbers of tasks on the nodes, it stays unset");
     task_has(&plugin, "-HOROVOD_CROSS_RANK -HOROVOD_CROSS_SIZE HOROVOD_LOCAL_SIZE=2",
              "cross ranks stay unset if the counts do not match");
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "2(x2)");
