@@ -57,7 +57,7 @@ int hvd_spank_rendezvous_file_read(const char *path,
 {
     char line[HVD_SPANK_RENDEZVOUS_BYTES];
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    ssize_t bytes;
+    ssize_t bytes = 0;
     int status;
 
     if (fd < 0 && errno == ENOENT) {
@@ -69,10 +69,13 @@ int hvd_spank_rendezvous_file_read(const char *path,
                               : cannot_read(path, err);
     }
     status = check_file(fd, path, err);
-    bytes = status == 0 ? read(fd, line, sizeof(line) - 1) : 0;
+    if (status == 0) {
+        bytes = read(fd, line, sizeof(line) - 1);
+        status = bytes >= 0 ? 0 : cannot_read(path, err);
+    }
     close(fd);
     if (status == 0) {
-        line[bytes > 0 ? bytes : 0] = '\0';
+        line[bytes] = '\0';
         line[strcspn(line, "\n")] = '\0';
         memcpy(address, line, sizeof(line));
         *found = true;

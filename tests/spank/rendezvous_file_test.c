@@ -83,6 +83,10 @@ static void test_strange(const char *directory)
     tap_ok(mkdir(path, 0700) == 0 && is_refused("not a regular file"),
            "a directory is refused");
     rmdir(path);
+    /* It is a regular file of this user with mode 0600, and no page is at address 0. */
+    snprintf(path, sizeof(path), "/proc/self/mem");
+    tap_ok(is_refused("cannot read the file of --hvd=elastic,meet=/proc/self/mem: Input"),
+           "a file that cannot be read is an error, not an empty address");
 }
 
 int main(void)
