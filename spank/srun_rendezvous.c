@@ -116,6 +116,17 @@ static bool is_alive(const char *address)
     return is_open;
 }
 
+/* Tells the tasks where the service is. */
+static int export_address(struct hvd_spank_plugin *plugin, const char *address)
+{
+    if (setenv(HVD_ENV_RENDEZVOUS_STEP, address, 1) != 0) {
+        return hvd_fail(&plugin->refusal, HVD_ERR_SYS,
+                        "cannot set " HVD_ENV_RENDEZVOUS_STEP
+                        " for the tasks of this step: %m");
+    }
+    return 0;
+}
+
 /* Joins the service that the file names. *is_joined tells whether there is one. */
 static int join_service(struct hvd_spank_plugin *plugin, bool *is_joined)
 {
@@ -125,12 +136,7 @@ static int join_service(struct hvd_spank_plugin *plugin, bool *is_joined)
                                                 &plugin->refusal);
 
     *is_joined = status == 0 && found && is_alive(address);
-    return *is_joined ? setenv(HVD_ENV_RENDEZVOUS_STEP, address, 1) : status;
-}
-
-static int export_address(const struct hvd_spank_plugin *plugin)
-{
-    return setenv(HVD_ENV_RENDEZVOUS_STEP, plugin->srun.rendezvous.service.address, 1);
+    return *is_joined ? export_address(plugin, address) : status;
 }
 
 static int write_address(struct hvd_spank_plugin *plugin)
@@ -159,7 +165,7 @@ static int join_or_start(struct hvd_spank_plugin *plugin, int tasks)
     }
     status = start_elastic(plugin, tasks);
     if (status == 0) {
-        status = export_address(plugin);
+        status = export_address(plugin, plugin->srun.rendezvous.service.address);
     }
     return status == 0 && has_file ? write_address(plugin) : status;
 }
@@ -181,7 +187,8 @@ static int start_static(struct hvd_spank_plugin *plugin, int tasks)
     if (plugin->srun.rendezvous.service.pid <= 0) {
         status = start_program(plugin, &rules);
     }
-    return status == 0 ? export_address(plugin) : status;
+    return status == 0 ? export_address(plugin, plugin->srun.rendezvous.service.address)
+                       : status;
 }
 
 void hvd_spank_srun_rendezvous_prepare(struct hvd_spank_plugin *plugin)

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests the plugin inside a stand-in for srun: the launch of a step, and steps inside
  * steps. */
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
@@ -10,6 +15,21 @@
 #include "tests/tap.h"
 
 static const char *service_path;
+static const char *unsettable; /* the variable that setenv cannot set; NULL: none */
+
+/* Replaces the C library's function: the plugin's symbols are looked up in this program
+ * first. */
+int setenv(const char *name, const char *value, int overwrite)
+{
+    int (*real)(const char *, const char *, int) =
+        (int (*)(const char *, const char *, int))dlsym(RTLD_NEXT, "setenv");
+
+    if (unsettable != NULL && strcmp(name, unsettable) == 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return real(name, value, overwrite);
+}
 
 static int launch(struct fake_plugin *plugin, const char *mpi, unsigned tasks)
 {
@@ -78,6 +98,51 @@ static void test_service(struct fake_plugin *plugin)
            "and the reason");
     plugin->exit(NULL, 0, NULL);
     fake_unload(plugin);
+}
+
+/* Returns a socket on which this process listens, as a service would, and writes its
+ * address to the file of --hvd=elastic,meet=FILE. */
+static int serve(int file)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t bytes = sizeof(address);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (listener < 0 || bind(listener, (struct sockaddr *)&address, bytes) != 0 ||
+        listen(listener, 1) != 0 ||
+        getsockname(listener, (struct sockaddr *)&address, &bytes) != 0 ||
+        dprintf(file, "127.0.0.1:%u:key\n", (unsigned)ntohs(address.sin_port)) < 0) {
+        printf("Bail out! cannot listen on 127.0.0.1\n");
+        exit(EXIT_FAILURE);
+    }
+    return listener;
+}
+
+static void test_no_memory(void)
+{
+    char path[] = "/tmp/hvd-meet.XXXXXX";
+    char words[64];
+    struct fake_plugin plugin;
+    int file = mkstemp(path);
+    int listener = serve(file);
+
+    snprintf(words, sizeof(words), "elastic,meet=%s", path);
+    side_enter_job();
+    side_start(&plugin, NULL);
+    side_type_hvd(words);
+    plugin.init_post_opt(NULL, 0, NULL);
+    unsettable = HVD_ENV_RENDEZVOUS_STEP;
+    tap_ok(plugin.local_user_init(NULL, 0, NULL) < 0 &&
+               strstr(fake_messages, "cannot set " HVD_ENV_RENDEZVOUS_STEP
+                                     " for the tasks of this step: Cannot allocate"),
+           "a step whose tasks cannot learn the service's address is refused with the "
+           "reason");
+    unsettable = NULL;
+    fake_unload(&plugin);
+    close(listener);
+    close(file);
+    unlink(path);
 }
 
 static void test_launch(void)
@@ -241,6 +306,7 @@ int main(int count, char **arguments)
     side_begin(count, arguments);
     service_path = count > 3 ? arguments[3] : "";
     test_launch();
+    test_no_memory();
     test_nested();
     test_inherited_layout();
     test_slurm_without_pmix();
