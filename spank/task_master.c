@@ -62,10 +62,18 @@ static int ask_service(const struct hvd_spank_task *task,
         .timeout_ms = HANG_MS,
     };
 
-    if (spank_getenv(task->spank, HVD_ENV_RENDEZVOUS, service, sizeof(service)) !=
-        ESPANK_SUCCESS) {
+    const spank_err_t found =
+        spank_getenv(task->spank, HVD_ENV_RENDEZVOUS, service, sizeof(service));
+
+    if (found == ESPANK_NOSPACE) {
         return hvd_fail(err, HVD_ERR_STATE,
-                        HVD_ENV_RENDEZVOUS " is longer than %zu bytes", sizeof(service));
+                        HVD_ENV_RENDEZVOUS " is longer than %zu bytes",
+                        sizeof(service) - 1);
+    }
+    if (found != ESPANK_SUCCESS) {
+        return hvd_fail(err, HVD_ERR_STATE,
+                        "Slurm cannot read " HVD_ENV_RENDEZVOUS " of this task: %s",
+                        spank_strerror(found));
     }
     return hvd_spank_service_question_ask(&question, host_port, err);
 }

@@ -30,6 +30,9 @@ struct fake_step fake_step;
 char *fake_messages;
 struct spank_option *fake_registered;
 
+static const char *broken_name; /* see fake_break_getenv */
+static spank_err_t broken_error;
+
 static struct pairs environment;
 static struct pairs options;
 
@@ -92,6 +95,7 @@ void fake_reset(enum spank_context context)
     fake_messages[0] = '\0';
     fake_registered = NULL;
     fake_context = context;
+    broken_name = NULL;
 }
 
 void fake_step_setenv(const char *name, const char *value)
@@ -107,6 +111,12 @@ const char *fake_step_getenv(const char *name)
 int fake_step_env_count(void)
 {
     return environment.count;
+}
+
+void fake_break_getenv(const char *name, spank_err_t error)
+{
+    broken_name = name;
+    broken_error = error;
 }
 
 void fake_type_option(const char *name, const char *value)
@@ -219,6 +229,9 @@ spank_err_t spank_getenv(spank_t spank, const char *name, char *buffer, int byte
     const char *value = get(&environment, name);
 
     (void)spank;
+    if (broken_name != NULL && strcmp(name, broken_name) == 0) {
+        return broken_error;
+    }
     if (value == NULL) {
         return ESPANK_ENV_NOEXIST;
     }
@@ -242,6 +255,11 @@ spank_err_t spank_unsetenv(spank_t spank, const char *name)
     (void)spank;
     drop(&environment, name);
     return ESPANK_SUCCESS;
+}
+
+const char *spank_strerror(spank_err_t error)
+{
+    return error == ESPANK_NOT_TASK ? "Not in task context" : "Unknown";
 }
 
 static void say(const char *kind, const char *format, va_list arguments) HVD_PRINTF(2, 0);

@@ -36,6 +36,10 @@ void fake_step_setenv(const char *name, const char *value);
 const char *fake_step_getenv(const char *name);
 int fake_step_env_count(void);
 
+/* Lets spank_getenv fail with this error for the variable of this name, which is
+ * borrowed, until fake_reset. */
+void fake_break_getenv(const char *name, spank_err_t error);
+
 /* Read and change srun's options as the user types them. */
 void fake_type_option(const char *name, const char *value);
 const char *fake_option(const char *name);

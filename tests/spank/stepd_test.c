@@ -309,6 +309,28 @@ static void read_complaints(struct fake_plugin *plugin, char *text, size_t bytes
     fclose(file);
 }
 
+static void test_unreadable_service(void)
+{
+    struct fake_plugin plugin;
+    char service[700];
+    char text[2048];
+
+    memset(service, 'x', sizeof(service) - 1);
+    service[sizeof(service) - 1] = '\0';
+    begin(&plugin, "on");
+    fake_step_setenv(HVD_ENV_RENDEZVOUS, service);
+    read_complaints(&plugin, text, sizeof(text));
+    tap_ok(strstr(text, "stay unset: HVD_RENDEZVOUS is longer than 639 bytes") != NULL,
+           "a rank reports an address of the service that is too long");
+    fake_step_setenv(HVD_ENV_RENDEZVOUS, "localhost:1:key");
+    fake_break_getenv(HVD_ENV_RENDEZVOUS, ESPANK_NOT_TASK);
+    read_complaints(&plugin, text, sizeof(text));
+    tap_ok(strstr(text, "stay unset: Slurm cannot read HVD_RENDEZVOUS of this task: "
+                        "Not in task context") != NULL,
+           "if Slurm cannot read the address, a rank reports Slurm's reason");
+    side_finish(&plugin);
+}
+
 static void test_table(void)
 {
     struct fake_plugin plugin;
@@ -508,6 +530,7 @@ int main(int count, char **arguments)
     test_files();
     test_gpus();
     test_cards();
+    test_unreadable_service();
     test_table();
     test_open_tasks();
     test_layouts();
