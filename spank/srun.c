@@ -164,13 +164,36 @@ void hvd_spank_srun_option(struct hvd_spank_plugin *plugin)
     }
 }
 
+/* Refuses a heterogeneous step in which only some components have --hvd. Slurm passes
+ * on one text of the option to the tasks of all components. */
+static int check_components(struct hvd_spank_plugin *plugin)
+{
+    struct hvd_spank_srun *srun = &plugin->srun;
+
+    if (srun->components == 1) {
+        srun->is_first_on = plugin->options.is_on;
+    }
+    if (srun->is_first_on == plugin->options.is_on) {
+        return 0;
+    }
+    return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
+                    "--hvd holds for all components of a heterogeneous step: write it "
+                    "before the first ':' only");
+}
+
 void hvd_spank_srun_init_post_opt(struct hvd_spank_plugin *plugin)
 {
-    if (!plugin->options.is_on || plugin->srun.is_interactive) {
+    int status;
+
+    if (plugin->srun.is_interactive) {
         return;
     }
     plugin->srun.components++;
-    if (hvd_spank_srun_tasks_settle(plugin) != 0) {
+    status = check_components(plugin);
+    if (status == 0 && !plugin->options.is_on) {
+        return;
+    }
+    if (status != 0 || hvd_spank_srun_tasks_settle(plugin) != 0) {
         slurm_error("hvd: %s", plugin->refusal.text);
         exit(EXIT_FAILURE);
     }

@@ -19,6 +19,7 @@ struct hvd_spank_srun {
     struct hvd_spank_srun_environment environment;
     /* components of a heterogeneous step so far, each with its own options */
     int components;
+    bool is_first_on; /* --hvd holds for the first component */
     int requested_tasks; /* tasks per node that hvd has requested; 0: none */
     bool is_interactive; /* this srun gives the user a shell, and launches no ranks */
     bool was_launched;

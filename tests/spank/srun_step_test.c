@@ -286,6 +286,44 @@ static void test_slurm_without_pmix(void)
     fake_unload(&plugin);
 }
 
+static void test_components(void)
+{
+    static const struct {
+        const char *first, *second;
+        bool is_refused;
+        const char *promise;
+    } cases[] = {
+        {NULL, "on", true, "--hvd in the second component alone is refused"},
+        {"on", "off", true, "--hvd=off in the second component alone is refused"},
+        {"on", NULL, false, "--hvd in the first component holds for the second, too"},
+        {"off", NULL, false, "so does --hvd=off"},
+        {NULL, NULL, false, "a heterogeneous step without --hvd is not refused"},
+    };
+    struct fake_plugin plugin;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int status;
+
+        side_enter_job();
+        side_start(&plugin, NULL);
+        if (cases[i].first != NULL) {
+            side_type_hvd(cases[i].first);
+        }
+        plugin.init_post_opt(NULL, 0, NULL);
+        if (cases[i].second != NULL) {
+            side_type_hvd(cases[i].second);
+        }
+        status = side_status_of_check(&plugin);
+        tap_ok(cases[i].is_refused
+                   ? status == EXIT_FAILURE &&
+                         strstr(fake_messages, "holds for all components") != NULL
+                   : status == -1 && fake_messages[0] == '\0',
+               "%s", cases[i].promise);
+        plugin.exit(NULL, 0, NULL);
+        fake_unload(&plugin);
+    }
+}
+
 static void test_hint(void)
 {
     struct fake_plugin plugin;
@@ -310,6 +348,7 @@ int main(int count, char **arguments)
     test_nested();
     test_inherited_layout();
     test_slurm_without_pmix();
+    test_components();
     test_hint();
     side_install_pmix(false);
     return tap_done();
