@@ -58,6 +58,11 @@ static int start_program(struct hvd_spank_plugin *plugin,
     struct hvd_rendezvous_rules with_ports = *rules;
     char ports[PORTS_BYTES];
 
+    if (hvd_spank_srun_options_has(&plugin->srun.options, "async")) {
+        return hvd_fail(&plugin->refusal, HVD_ERR_UNSUPPORTED,
+                        "with --async srun ends before its tasks, and so does hvd's "
+                        "rendezvous service: leave out --async");
+    }
     find_ports(ports);
     with_ports.ports = ports;
     plugin->srun.rendezvous.owner = getpid();

@@ -286,6 +286,43 @@ static void test_slurm_without_pmix(void)
     fake_unload(&plugin);
 }
 
+static void test_async(void)
+{
+    struct fake_plugin plugin;
+
+    side_enter_job();
+    fake_type_option("async", "set");
+    side_start(&plugin, NULL);
+    side_type_hvd("elastic");
+    fake_step.tasks = 8;
+    tap_ok(plugin.local_user_init(NULL, 0, NULL) < 0 &&
+               strstr(fake_messages, "leave out --async") != NULL &&
+               strstr(getenv(HVD_ENV_LAUNCH_ERROR), "leave out --async") != NULL,
+           "an elastic step with --async is refused, and its tasks are told");
+    fake_unload(&plugin);
+    side_enter_job();
+    fake_type_option("async", "set");
+    side_start(&plugin, NULL);
+    side_type_hvd(NULL);
+    setenv("SLURM_MPI_TYPE", "none", 1);
+    tap_ok(plugin.local_user_init(NULL, 0, NULL) < 0 &&
+               strstr(fake_messages, "leave out --async") != NULL,
+           "a step with --async and without PMIx is refused");
+    fake_unload(&plugin);
+    side_enter_job();
+    fake_type_option("async", "set");
+    side_start(&plugin, NULL);
+    side_type_hvd(NULL);
+    setenv("SLURM_MPI_TYPE", "pmix", 1);
+    tap_ok(
+        plugin.local_user_init(NULL, 0, NULL) == 0 &&
+            strstr(fake_messages, "MASTER_PORT stay unset in this step") != NULL &&
+            strstr(fake_messages, "--async") != NULL &&
+            side_has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL),
+        "a step with --async and PMIx starts, and srun says that MASTER_ADDR is unset");
+    fake_unload(&plugin);
+}
+
 static void test_components(void)
 {
     static const struct {
@@ -348,6 +385,7 @@ int main(int count, char **arguments)
     test_nested();
     test_inherited_layout();
     test_slurm_without_pmix();
+    test_async();
     test_components();
     test_hint();
     side_install_pmix(false);
