@@ -8,7 +8,8 @@
 #include "pmix_boot/rendezvous/address.h"
 #include "pmix_boot/sock/socket.h"
 
-/* Pause between attempts if the service is flooded with connections. */
+/* Pause between attempts while the service closes connections that have yet to prove
+ * themselves, because it has too many of them. */
 static const int pause_ms = 50;
 
 struct hvd_rendezvous_call {
@@ -35,8 +36,34 @@ static int greet(struct hvd_rendezvous_call *call, int64_t deadline_ms)
     return hvd_channel_is_open(call->channel) ? 0 : status;
 }
 
-/* Connects once. HVD_ERR_PEER: the connection was closed before either side had proved
- * anything. */
+static void fail_greeting(const struct hvd_rendezvous_address *address, int status,
+                          struct hvd_error *err)
+{
+    switch (status) {
+    case HVD_ERR_PEER:
+        hvd_fail(err, HVD_ERR_NET,
+                 "the server on %s port %s closed the connection before it had accepted "
+                 "this rank, again and again until the time limit: it has too many "
+                 "connections, or is not the rendezvous service of this job",
+                 address->host, address->port);
+        break;
+    case HVD_ERR_TIMEOUT:
+        hvd_fail(err, HVD_ERR_NET,
+                 "the server on %s port %s accepts connections, but has not answered as "
+                 "the rendezvous service of this job within the time limit",
+                 address->host, address->port);
+        break;
+    default:
+        hvd_fail(err, HVD_ERR_NET,
+                 "the server on %s port %s is not the rendezvous service of this job, or "
+                 "runs another version of hvd",
+                 address->host, address->port);
+        break;
+    }
+}
+
+/* Connects once. HVD_ERR_PEER: the service closed the connection before it had accepted
+ * this rank. */
 static int open_once(struct hvd_rendezvous_call *call, int64_t deadline_ms,
                      struct hvd_error *err)
 {
@@ -54,10 +81,7 @@ static int open_once(struct hvd_rendezvous_call *call, int64_t deadline_ms,
     if (status < 0) {
         hvd_channel_destroy(call->channel);
         call->channel = NULL;
-        hvd_fail(err, HVD_ERR_NET,
-                 "the server on %s port %s is not the rendezvous service of this job, or "
-                 "runs another version of hvd",
-                 address->host, address->port);
+        fail_greeting(address, status, err);
     }
     return status;
 }
@@ -105,9 +129,10 @@ int hvd_rendezvous_call_ask(struct hvd_rendezvous_call *call,
             return 0;
         }
         if (status < 0) {
-            return hvd_fail(err, HVD_ERR_NET,
-                            "the rendezvous service closed the connection: the srun or "
-                            "hvdrun that started the job is gone");
+            return hvd_fail(
+                err, HVD_ERR_NET,
+                "the connection to the rendezvous service broke: the srun or "
+                "hvdrun that started the job has ended, or the network failed");
         }
         if (!wait_for(call, deadline_ms)) {
             return hvd_fail(err, HVD_ERR_TIMEOUT,

@@ -11,7 +11,8 @@
 
 struct hvd_rendezvous_call;
 
-/* Connects to the service at this address (address.h) within the time limit. Fails with
+/* Connects to the service at this address (address.h) within the time limit, and tries
+ * again if the service closes the connection before it has accepted this rank. Fails with
  * HVD_ERR_ARG for a bad address, or HVD_ERR_NET if the service cannot be reached. */
 int hvd_rendezvous_call_begin(const char *address, int timeout_ms,
                               struct hvd_rendezvous_call **out, struct hvd_error *err);

@@ -13,7 +13,7 @@
 #define SEAL_BYTES crypto_secretstream_xchacha20poly1305_ABYTES
 
 /* A new protocol gets a new context, so that the keys of different protocols differ. */
-static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas3";
+static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas4";
 
 /* The longest frame before the peer has proved itself, and afterwards: the cards of all
  * ranks. */
@@ -33,7 +33,9 @@ struct plain_head {
 
 struct hvd_channel {
     struct hvd_link *link;
+    enum hvd_channel_side side;
     bool has_peer; /* the other side's header has arrived */
+    bool has_proof; /* the other side has proved that it has the key */
     bool is_open;
     bool is_closed;
     int end; /* how it was closed: HVD_ERR_PEER, HVD_ERR_NET; 0 while it is open */
@@ -62,6 +64,7 @@ int hvd_channel_create(int fd, enum hvd_channel_side side,
         return HVD_ERR_NOMEM;
     }
     channel->link = link;
+    channel->side = side;
     if (sodium_init() < 0) {
         hvd_channel_destroy(channel);
         return HVD_ERR_SYS;
@@ -204,7 +207,14 @@ static int unseal(struct hvd_channel *channel, const struct hvd_link_message *fr
     return 0;
 }
 
-/* Takes the first sealed frame, which must contain our own header. */
+static void set_open(struct hvd_channel *channel)
+{
+    channel->is_open = true;
+    hvd_link_allow(channel->link, most_open);
+}
+
+/* Takes the first sealed frame, which must contain our own header. The service accepts
+ * the rank by an empty message. */
 static int take_proof(struct hvd_channel *channel)
 {
     struct hvd_link_message frame;
@@ -222,8 +232,31 @@ static int take_proof(struct hvd_channel *channel)
                       HEADER_BYTES) != 0) {
         return HVD_ERR_NET;
     }
-    channel->is_open = true;
-    hvd_link_allow(channel->link, most_open);
+    channel->has_proof = true;
+    if (channel->side == HVD_CHANNEL_RANK) {
+        return 0;
+    }
+    set_open(channel);
+    return seal(channel, 0, NULL, 0);
+}
+
+/* Takes the empty message by which the service accepts this rank. */
+static int take_acceptance(struct hvd_channel *channel)
+{
+    struct hvd_link_message frame;
+    size_t bytes;
+    int status = next_frame(channel, FRAME_SEALED, &frame);
+
+    if (status == 0) {
+        status = unseal(channel, &frame, &bytes);
+    }
+    if (status != 0) {
+        return status;
+    }
+    if (bytes != sizeof(struct plain_head)) {
+        return HVD_ERR_NET;
+    }
+    set_open(channel);
     return 0;
 }
 
@@ -236,8 +269,11 @@ static int advance_handshake(struct hvd_channel *channel)
     if (!channel->has_peer) {
         return take_header(channel);
     }
-    if (!channel->is_open) {
+    if (!channel->has_proof) {
         return take_proof(channel);
+    }
+    if (!channel->is_open) {
+        return take_acceptance(channel);
     }
     status = next_frame(channel, FRAME_SEALED, &channel->sealed);
     channel->has_sealed = status == 0;

@@ -7,10 +7,15 @@
  *     ◄─ header s ─────────────────────
  *     ── sealed: s ───────────────────►
  *     ◄─ sealed: r ────────────────────
+ *     ◄─ sealed: empty ────────────────
  *
  * Each side has a stream of libsodium's crypto_secretstream, with a key for each
  * direction. Both headers are random. Each side first returns the other's header, sealed,
- * so that messages of an earlier connection cannot be replayed.
+ * so that messages of an earlier connection cannot be replayed. The service sends r when
+ * it has the rank's header: the rank notices at once if it has reached a wrong service.
+ * The empty message tells the rank that the service has accepted its proof. If the
+ * connection closes before that, the rank can connect again: the service does not know
+ * it yet.
  *
  * Threads: one call at a time. */
 #ifndef HVD_CHANNEL_H
@@ -48,8 +53,8 @@ void hvd_channel_destroy(struct hvd_channel *channel);
 
 int hvd_channel_fd(const struct hvd_channel *channel);
 
-/* Returns whether the other side has proved that it has the key; nothing can be sent
- * before that. */
+/* Returns whether the other side has proved that it has the key and, for a rank, the
+ * service has accepted this rank's proof; nothing can be sent before that. */
 bool hvd_channel_is_open(const struct hvd_channel *channel);
 
 /* Returns whether the other side's header has arrived. Any process can send one. */

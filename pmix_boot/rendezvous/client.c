@@ -144,8 +144,8 @@ static int fail_gone(struct hvd_error *err)
     client.channel = NULL;
     return hvd_fail(
         err, HVD_ERR_NET,
-        "the rendezvous service closed the connection: the srun or hvdrun that "
-        "started the job is gone");
+        "the connection to the rendezvous service broke: the srun or hvdrun that started "
+        "the job has ended, or the network failed");
 }
 
 /* Handles what has arrived. Returns HVD_INPROGRESS if the answer has yet to arrive. */

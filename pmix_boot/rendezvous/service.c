@@ -21,8 +21,8 @@
 /* A rank greets at once; a connection that has sent nothing by then is closed. */
 static const int64_t greeting_ms = 5000;
 /* After greeting, a rank may take long to prove that it has the key, on a busy or
- * swapping node. If the connection were closed meanwhile, the rank would fail as if the
- * job were gone. The number of strangers that know the greeting is limited. */
+ * swapping node. If the connection is closed meanwhile, the rank must connect again. The
+ * number of strangers that know the greeting is limited. */
 static const int64_t proof_ms = 60000;
 /* How long to accept nothing after the process ran out of descriptors. */
 static const int64_t full_ms = 100;
@@ -513,8 +513,8 @@ static void serve_connection(struct service *service, struct connection *connect
 
 /* --- connecting and leaving --- */
 
-/* Returns the connection without proof to drop first: the oldest that has sent nothing,
- * since a rank sends at once; then the oldest. NULL if there is none. */
+/* Returns the connection without proof to drop first: the oldest that has sent no
+ * header, since a rank sends one at once; then the oldest. NULL if there is none. */
 static struct connection *least_stranger(struct service *service, size_t *strangers)
 {
     struct connection *least = NULL;
@@ -535,6 +535,27 @@ static struct connection *least_stranger(struct service *service, size_t *strang
         least = is_less ? one : least;
     }
     return least;
+}
+
+/* Drops one connection without proof if there are more than `most`. Reads what has
+ * arrived from a connection before it drops it: a rank's proof may have arrived after the
+ * last poll. Returns whether it dropped one. */
+static bool drop_stranger(struct service *service, size_t most)
+{
+    struct connection *least;
+    size_t strangers;
+
+    while ((least = least_stranger(service, &strangers)) != NULL && strangers > most) {
+        const bool had_begun = hvd_channel_has_begun(least->channel);
+
+        serve_connection(service, least);
+        if (least->is_over ||
+            (!least->is_proven && hvd_channel_has_begun(least->channel) == had_begun)) {
+            remove_connection(service, least);
+            return true;
+        }
+    }
+    return false;
 }
 
 static void add_connection(struct service *service, int fd)
@@ -558,7 +579,7 @@ static void add_connection(struct service *service, int fd)
 }
 
 /* Without descriptors the listening socket stays readable: ignores it for a while. */
-static void rest(struct service *service)
+static void rest(struct service *service, int error)
 {
     service->closed_until_ms = hvd_clock_ms() + full_ms;
     if (!service->was_full) {
@@ -566,29 +587,24 @@ static void rest(struct service *service)
         hvd_log(
             HVD_LOG_WARN,
             "rendezvous: no descriptor is left for another rank (%s): raise ulimit -n",
-            strerror(errno));
+            strerror(error));
     }
 }
 
 /* Accepts one connection at a time, so that pending ones are served in between. */
 static void accept_one(struct service *service)
 {
-    size_t strangers;
-    struct connection *least = least_stranger(service, &strangers);
     int fd;
 
-    if (strangers >= STRANGERS + (size_t)service->config->rules.np) {
-        remove_connection(service, least);
-        least = NULL;
-    }
+    (void)drop_stranger(service, STRANGERS + (size_t)service->config->rules.np - 1);
     fd = hvd_socket_accept(service->config->listening);
     if (fd >= 0) {
         add_connection(service, fd);
     } else if (hvd_socket_is_out_of_room(errno)) {
-        if (least != NULL) {
-            remove_connection(service, least);
-        } else {
-            rest(service);
+        const int error = errno;
+
+        if (!drop_stranger(service, 0)) {
+            rest(service, error);
         }
     }
 }

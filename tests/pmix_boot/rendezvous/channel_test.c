@@ -145,8 +145,9 @@ static void test_long(const unsigned char *key)
     free(data);
 }
 
-/* A rank sends its first message right behind its proof, and both may arrive at once. */
-static void test_pipelined(const unsigned char *key)
+/* A rank must know whether the service has accepted it: the service closes connections
+ * without proof when it has too many. */
+static void test_acceptance(const unsigned char *key)
 {
     static unsigned char card[6000];
     struct hvd_channel_message message;
@@ -158,14 +159,31 @@ static void test_pipelined(const unsigned char *key)
     (void)hvd_channel_progress(wire.ends[1]);
     pass(&wire, 1);
     (void)hvd_channel_progress(wire.ends[0]);
+    tap_ok(!hvd_channel_is_open(wire.ends[0]) &&
+               hvd_channel_send(wire.ends[0], 1, card, sizeof(card)) == HVD_ERR_STATE,
+           "a rank whose proof the service has not read cannot send");
+    pass(&wire, 0);
+    (void)hvd_channel_progress(wire.ends[1]);
+    pass(&wire, 1);
+    (void)hvd_channel_progress(wire.ends[0]);
     tap_ok(hvd_channel_send(wire.ends[0], 1, card, sizeof(card)) == 0,
-           "a rank that has the service's proof can send");
+           "a rank that the service has accepted can send");
     pass(&wire, 0);
     tap_ok(hvd_channel_progress(wire.ends[1]) == 0 &&
                hvd_channel_next(wire.ends[1], &message) == 0 &&
                message.bytes == sizeof(card) &&
                memcmp(message.data, card, sizeof(card)) == 0,
-           "a long message right behind the proof is accepted, unlike one of a stranger");
+           "a long message of an accepted rank arrives, unlike one of a stranger");
+    close_wire(&wire);
+
+    open_wire(&wire, key, key);
+    pass(&wire, 0);
+    (void)hvd_channel_progress(wire.ends[1]);
+    pass(&wire, 1);
+    (void)shutdown(wire.inner[0], SHUT_WR);
+    tap_ok(hvd_channel_progress(wire.ends[0]) == HVD_ERR_PEER &&
+               !hvd_channel_is_open(wire.ends[0]),
+           "a rank notices that the service has closed without accepting it");
     close_wire(&wire);
 }
 
@@ -291,7 +309,7 @@ int main(void)
 
     test_talk(key);
     test_long(key);
-    test_pipelined(key);
+    test_acceptance(key);
     test_strangers(key, other);
     test_changes(key, tap_seed(1));
     test_addresses();

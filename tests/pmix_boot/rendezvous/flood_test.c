@@ -4,6 +4,7 @@
  * usage: flood_test HVD_RENDEZVOUS */
 #include <dirent.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pmix_boot/rendezvous/call.h"
 #include "pmix_boot/rendezvous/client.h"
 #include "pmix_boot/rendezvous/start.h"
 #include "tests/tap.h"
@@ -25,7 +27,13 @@ enum {
     HELD_MOST = 100,
     JOINS = 20,
     LIMIT_MS = 30000,
+    SHORT_MS = 400,
+    FILLING = 80, /* connections, more than the service keeps without proof */
+    HEADER_BYTES = 40, /* the first message of a rank, and of the service */
 };
+
+/* The first message of a rank, as anybody can send it. */
+static const unsigned char header[HEADER_BYTES] = {24, 0, 0, 0, 1};
 
 struct flood {
     uint16_t port;
@@ -88,11 +96,10 @@ static void close_many(const int fds[MANY])
     }
 }
 
-/* Joins as a rank in a process of its own, since a process is one rank. Returns whether
- * it got in. */
-static bool joins(const struct hvd_rendezvous_service *service)
+/* Joins as a rank in a process of its own, since a process is one rank. Returns its
+ * pid. */
+static pid_t start_rank(const struct hvd_rendezvous_service *service, uint16_t port)
 {
-    int status = -1;
     pid_t pid = fork();
 
     if (pid == 0) {
@@ -105,7 +112,8 @@ static bool joins(const struct hvd_rendezvous_service *service)
                                                         .card_bytes = 4,
                                                         .timeout_ms = LIMIT_MS};
 
-        snprintf(address, sizeof(address), "127.0.0.1:%s", service->address);
+        snprintf(address, sizeof(address), "127.0.0.1:%d%s", (int)port,
+                 strchr(service->address, ':'));
         if (hvd_rendezvous_client_join(&query, &generation, &err) != 0) {
             tap_note("%s", err.text);
             fflush(stdout);
@@ -113,7 +121,14 @@ static bool joins(const struct hvd_rendezvous_service *service)
         }
         _exit(EXIT_SUCCESS);
     }
-    waitpid(pid, &status, 0);
+    return pid;
+}
+
+static bool joins(const struct hvd_rendezvous_service *service)
+{
+    int status = -1;
+
+    waitpid(start_rank(service, port_of(service)), &status, 0);
     return status == 0;
 }
 
@@ -188,7 +203,6 @@ static void test_bound(const char *program)
  * like a header. */
 static void *flood(void *context)
 {
-    static const unsigned char header[40] = {24, 0, 0, 0, 1};
     struct flood *work = context;
     unsigned state = work->seed;
     int fds[MANY];
@@ -239,6 +253,165 @@ static void test_flood(const char *program, unsigned seed)
     hvd_rendezvous_stop(&service);
 }
 
+/* --- a rank whose proof is late --- */
+
+static int listen_somewhere(uint16_t *port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t bytes = sizeof(address);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, bytes) != 0 ||
+        listen(fd, 16) != 0 ||
+        getsockname(fd, (struct sockaddr *)&address, &bytes) != 0) {
+        printf("Bail out! no port to listen on\n");
+        exit(EXIT_FAILURE);
+    }
+    *port = ntohs(address.sin_port);
+    return fd;
+}
+
+/* Passes on what arrives next. Returns how much, or 0 at the end or after LIMIT_MS. */
+static size_t pass_on(int from, int to)
+{
+    char bytes[4096];
+    struct pollfd state = {.fd = from, .events = POLLIN};
+    ssize_t got = poll(&state, 1, LIMIT_MS) > 0 ? read(from, bytes, sizeof(bytes)) : 0;
+
+    if (got > 0) {
+        (void)send(to, bytes, (size_t)got, MSG_NOSIGNAL);
+    }
+    return got > 0 ? (size_t)got : 0;
+}
+
+/* Accepts a rank and passes on its header, but not its proof, until the service has
+ * closed the connection for newer ones. */
+static void delay_proof(int listening, uint16_t service_port)
+{
+    int rank = accept(listening, NULL, NULL);
+    int service = connect_to(service_port);
+    int fds[FILLING];
+    char bytes[HEADER_BYTES];
+    size_t got = 0;
+
+    (void)!recv(rank, bytes, sizeof(bytes), MSG_WAITALL);
+    (void)send(service, bytes, sizeof(bytes), MSG_NOSIGNAL);
+    /* more than the header of the service: it has read the rank's header */
+    while (got <= HEADER_BYTES) {
+        const size_t more = pass_on(service, rank);
+
+        if (more == 0) {
+            break;
+        }
+        got += more;
+    }
+    for (int i = 0; i < FILLING; i++) {
+        fds[i] = connect_to(service_port);
+        (void)send(fds[i], header, sizeof(header), MSG_NOSIGNAL);
+    }
+    while (pass_on(service, rank) > 0) {
+    }
+    shutdown(rank, SHUT_WR);
+    while (read(rank, bytes, sizeof(bytes)) > 0) {
+    }
+    close(rank);
+    close(service);
+    for (int i = 0; i < FILLING; i++) {
+        close(fds[i]);
+    }
+}
+
+/* Passes everything on between a rank and the service until the rank leaves. Returns
+ * whether the rank has connected before it ended. */
+static bool connect_again(int listening, uint16_t service_port, pid_t pid)
+{
+    struct pollfd state = {.fd = listening, .events = POLLIN};
+    struct pollfd ends[2] = {{.events = POLLIN}, {.events = POLLIN}};
+    bool is_over = false;
+    siginfo_t info = {0};
+
+    while (poll(&state, 1, 50) == 0) {
+        if (waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            info.si_pid == pid) {
+            return false;
+        }
+    }
+    ends[0].fd = accept(listening, NULL, NULL);
+    ends[1].fd = connect_to(service_port);
+    while (!is_over && poll(ends, 2, LIMIT_MS) > 0) {
+        for (int i = 0; i < 2; i++) {
+            is_over |= ends[i].revents != 0 && pass_on(ends[i].fd, ends[1 - i].fd) == 0;
+        }
+    }
+    close(ends[0].fd);
+    close(ends[1].fd);
+    return true;
+}
+
+/* The service drops a rank, the oldest of too many connections without proof. */
+static void test_dropped(const char *program)
+{
+    struct hvd_rendezvous_service service = start(program, 0);
+    uint16_t port;
+    int listening = listen_somewhere(&port);
+    pid_t pid = start_rank(&service, port);
+    int status = -1;
+    bool came_again;
+
+    delay_proof(listening, port_of(&service));
+    came_again = connect_again(listening, port_of(&service), pid);
+    waitpid(pid, &status, 0);
+    tap_ok(came_again && status == 0,
+           "a rank that was dropped before the service read its proof gets in later");
+    close(listening);
+    hvd_rendezvous_stop(&service);
+}
+
+/* --- errors --- */
+
+static void *close_all(void *context)
+{
+    const int listening = *(const int *)context;
+    int fd;
+
+    while ((fd = accept(listening, NULL, NULL)) >= 0) {
+        close(fd);
+    }
+    return NULL;
+}
+
+static bool fails_with(uint16_t port, const char *text)
+{
+    static const char key[] =
+        "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff";
+    struct hvd_rendezvous_call *call = NULL;
+    struct hvd_error err = {0};
+    char address[128];
+    int status;
+
+    snprintf(address, sizeof(address), "127.0.0.1:%d:%s", (int)port, key);
+    status = hvd_rendezvous_call_begin(address, SHORT_MS, &call, &err);
+    tap_note("%s", err.text);
+    return status == HVD_ERR_NET && strstr(err.text, text) != NULL;
+}
+
+static void test_errors(void)
+{
+    uint16_t port;
+    int listening = listen_somewhere(&port);
+    pthread_t thread;
+
+    tap_ok(fails_with(port, "has not answered"),
+           "if the service does not answer, the error says so");
+    pthread_create(&thread, NULL, close_all, &listening);
+    tap_ok(fails_with(port, "closed the connection before it had accepted this rank"),
+           "if the service closes each connection, the error says so");
+    shutdown(listening, SHUT_RDWR);
+    pthread_join(thread, NULL);
+    close(listening);
+}
+
 int main(int argc, char **argv)
 {
     struct rlimit files;
@@ -252,6 +425,8 @@ int main(int argc, char **argv)
     }
     test_few_files(argv[1]);
     test_bound(argv[1]);
+    test_dropped(argv[1]);
+    test_errors();
     test_flood(argv[1], tap_seed((unsigned)getpid()));
     return tap_done();
 }
