@@ -64,7 +64,7 @@ some_are_late()
         "$1" 20; status=$?; touch "$0/done.$HOROVOD_RANK" "$0/done"
         until [ "$HOROVOD_RANK" != 1 ] || [ -e "$0/done.2" ]; do sleep 0.1; done
         exit $status' "$work" "$trainer"
-    counts 'a rank that begins too late is told that it is not needed' 1 '^slot 2: init: the training is done'
+    counts 'a rank that begins too late is told that it is not needed' 1 '^slot 2: init: another rank has reported that the training is done'
     finishes 'a rank that is still starting then is ended' 2 -np 3 --min-np 2 sh -c '
         [ "$HOROVOD_RANK" != 2 ] || exec sleep 1000; exec "$0" 20' "$trainer"
     unset HVD_START_TIMEOUT
