@@ -24,10 +24,10 @@ static void serve_all(struct service *service)
     int64_t again_ms;
 
     for (size_t i = 0; i < service->count; i++) {
-        serve(service, &service->connections[i]);
+        serve_connection(service, &service->connections[i]);
     }
     remove_dead(service);
-    if (act(service, &again_ms) != 0) {
+    if (act_on_roster(service, &again_ms) != 0) {
         fuzz_fail("the service continues");
     }
 }
