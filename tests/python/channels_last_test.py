@@ -100,5 +100,5 @@ class ChannelsLastTest(Case):
         optimizer = self.wrap(parameters)
         self.backward(parameters)
         with self.assertRaisesRegex(hvd.HorovodInternalError,
-                                    r'ranks_with_other_formats.*rank 0 has \[1, 3, 3, 3, 3\]'):
+                                    r'ranks_with_different_formats.*rank 0 has \[1, 3, 3, 3, 3\]'):
             optimizer.synchronize()
