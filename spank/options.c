@@ -43,9 +43,11 @@ static const struct hvd_spank_word words[] = {
     {CHOICE("gpus=all", keep_gpus, 0)},
     {CHOICE("gpus=keep", keep_gpus, 1),
      .help = "each rank sees all GPUs of its node, or those that Slurm chose"},
-    {CHOICE("tasks=auto", keep_tasks, 0)},
-    {CHOICE("tasks=keep", keep_tasks, 1),
-     .help = "start one task per GPU, or as many as Slurm chooses"},
+    {CHOICE("tasks=auto", tasks, HVD_SPANK_TASKS_AUTO)},
+    {CHOICE("tasks=keep", tasks, HVD_SPANK_TASKS_KEEP)},
+    {CHOICE("tasks=node", tasks, HVD_SPANK_TASKS_NODE),
+     .help = "start one task per GPU, as many as Slurm chooses, or one per node, which "
+             "starts the ranks there, as torchrun does"},
     {CHOICE("nic=auto", keep_nic, 0)},
     {CHOICE("nic=off", keep_nic, 1),
      .help = "use the network card next to the GPU, or let UCX choose"},
@@ -144,6 +146,11 @@ static int check_elastic(const struct hvd_spank_options *options, struct hvd_err
         return hvd_fail(err, HVD_ERR_ARG,
                         "--hvd: min, max, resets and meet need elastic: "
                         "--hvd=elastic,min=N");
+    }
+    if (options->is_elastic && options->tasks == HVD_SPANK_TASKS_NODE) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--hvd: tasks=node does not work with elastic, which needs one "
+                        "task for each rank: use torchrun --max-restarts instead");
     }
     if (options->max_ranks > 0 && options->min_ranks > options->max_ranks) {
         return hvd_fail(err, HVD_ERR_ARG, "--hvd: min=%d is above max=%d",

@@ -15,6 +15,13 @@
 #define HVD_SPANK_OPTIONS_LIST_BYTES 256
 #define HVD_SPANK_OPTIONS_HELP_BYTES 2048
 
+/* How many tasks a node gets, if the user gives no number. */
+enum hvd_spank_tasks {
+    HVD_SPANK_TASKS_AUTO, /* one per GPU; one per node for a program such as torchrun */
+    HVD_SPANK_TASKS_KEEP, /* as many as Slurm chooses */
+    HVD_SPANK_TASKS_NODE, /* one, which starts the ranks of its node */
+};
+
 /* The options that the user chose. Flags are int because the table of words fills them by
  * offset. File names are as typed: their only guarantee is that they consist of letters,
  * digits, spaces and _=:.-/+@. */
@@ -23,7 +30,7 @@ struct hvd_spank_options {
     int is_verbose;
     int bind; /* enum hvd_bind_mode */
     int keep_gpus; /* leave the visibility of GPUs to Slurm */
-    int keep_tasks; /* leave the number of tasks to Slurm */
+    int tasks; /* enum hvd_spank_tasks */
     int keep_nic; /* leave the choice of network cards to UCX */
     int has_all_ranks; /* the timeline shows all ranks, not only rank 0 */
     int is_elastic; /* a rank that fails does not end the others */

@@ -124,40 +124,18 @@ static void reset_defaults(struct hvd_spank_plugin *plugin)
 
 /* --- callbacks --- */
 
-/* True if this srun only gives the user a shell on the first node: with
- * LaunchParameters=use_interactive_step, salloc starts one. It inherits --hvd for the
- * steps that will follow, but starts no ranks. */
-static bool is_interactive(void)
-{
-    static const char word[] = "--interactive";
-    char arguments[4096] = "";
-    FILE *file = fopen("/proc/self/cmdline", "re");
-    size_t length = file != NULL ? fread(arguments, 1, sizeof(arguments) - 1, file) : 0;
-    const char *argument = arguments + strlen(arguments) + 1;
-
-    if (file != NULL) {
-        fclose(file);
-    }
-    while (argument < arguments + length && argument[0] == '-') {
-        if (strcmp(argument, word) == 0) {
-            return true;
-        }
-        argument += strlen(argument) + 1;
-    }
-    return false;
-}
-
 void hvd_spank_srun_option(struct hvd_spank_plugin *plugin)
 {
     hvd_spank_srun_inherited_drop_task();
     reset_defaults(plugin);
     plugin->srun.requested_tasks = 0;
+    plugin->srun.has_agents = false;
     if (!plugin->options.is_on && getenv(HVD_ENV_SLURM_OPTION) != NULL) {
         /* The tasks inherit the option of #SBATCH, which libhvd reads. */
         setenv(HVD_ENV_SLURM_OPTION, "off", 1);
         hvd_spank_srun_environment_remove_front_end(plugin->plugstack.python_dir);
     }
-    plugin->srun.is_interactive = is_interactive();
+    plugin->srun.is_interactive = hvd_spank_srun_command_is_interactive();
     if (plugin->options.is_on && !plugin->srun.is_interactive) {
         hvd_spank_srun_options_find(&plugin->srun.options);
         set_defaults(plugin);
@@ -236,9 +214,10 @@ void hvd_spank_srun_exit(struct hvd_spank_plugin *plugin)
     hvd_spank_srun_rendezvous_stop(plugin);
     if (plugin->options.is_on && !plugin->srun.was_launched &&
         plugin->srun.requested_tasks > 0 && plugin->refusal.status == 0) {
-        slurm_info(
-            "hvd: --hvd requested %d tasks per node, one for each GPU; to choose the "
-            "number yourself, use --ntasks-per-node=N or --hvd=tasks=keep",
-            plugin->srun.requested_tasks);
+        slurm_info("hvd: --hvd requested %d task%s per node%s; to choose the number "
+                   "yourself, use --ntasks-per-node=N or --hvd=tasks=keep",
+                   plugin->srun.requested_tasks,
+                   plugin->srun.requested_tasks == 1 ? "" : "s",
+                   plugin->srun.has_agents ? "" : ", one for each GPU");
     }
 }

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 
 #include "spank/srun_rendezvous.h"
+#include "spank/srun_command.h"
 #include "spank/srun_environment.h"
 #include "spank/srun_options.h"
 
@@ -21,6 +22,8 @@ struct hvd_spank_srun {
     int components;
     bool is_first_on; /* --hvd holds for the first component */
     int requested_tasks; /* tasks per node that hvd has requested; 0: none */
+    struct hvd_spank_srun_command command;
+    bool has_agents; /* hvd has requested one task per node, which starts the ranks */
     bool is_interactive; /* this srun gives the user a shell, and launches no ranks */
     bool was_launched;
     bool has_key; /* the key of the step is in the environment */

@@ -32,14 +32,17 @@ static const char *const task_variables[] = {
     HVD_ENV_TORCH_LOCAL_SIZE,
     HVD_ENV_TORCH_NODE,
     HVD_ENV_NODE_RANK,
+    HVD_ENV_AGENT_RANKS,
     HVD_ENV_DEFAULTS,
 };
 
 /* Removed only if HVD_ENV_DEFAULTS lists them, which means that hvd set them. */
 static const char *const default_variables[] = {
-    HVD_ENV_MASTER_ADDRESS, HVD_ENV_MASTER_PORT,       HVD_ENV_JAX_ADDRESS,
-    HVD_ENV_JAX_PORT,       HVD_ENV_OMP_THREADS,       HVD_ENV_MKL_THREADS,
-    HVD_ENV_NCCL_IFNAME,    HVD_ENV_TORCH_GLOO_IFNAME,
+    HVD_ENV_MASTER_ADDRESS,  HVD_ENV_MASTER_PORT,        HVD_ENV_JAX_ADDRESS,
+    HVD_ENV_JAX_PORT,        HVD_ENV_OMP_THREADS,        HVD_ENV_MKL_THREADS,
+    HVD_ENV_NCCL_IFNAME,     HVD_ENV_TORCH_GLOO_IFNAME,  HVD_ENV_PET_NNODES,
+    HVD_ENV_PET_NODE_RANK,   HVD_ENV_PET_NPROC_PER_NODE, HVD_ENV_PET_MASTER_ADDRESS,
+    HVD_ENV_PET_MASTER_PORT,
 };
 
 /* srun exports the address of its service to all nodes, even to those without the

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Chooses the number of tasks: one per GPU if the user leaves it open, and never more. */
+/* Chooses the number of tasks: one per GPU if the user leaves it open, and never more; or
+ * one per node, if the program starts the ranks of its node. */
 #include "spank/srun_tasks.h"
 
+#include <slurm/slurm_errno.h>
+#include <slurm/spank.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +98,77 @@ static bool set_number(struct hvd_spank_srun_options *srun_options,
     return hvd_spank_srun_options_set_default(srun_options, option, text);
 }
 
+/* --- one task per node --- */
+
+/* True if each node is to get one task. A number of tasks in the job's environment is the
+ * number of ranks; one on srun's own command line is the user's choice of tasks. */
+static bool wants_agents(const struct hvd_spank_plugin *plugin)
+{
+    const struct hvd_spank_options *options = &plugin->options;
+
+    return !plugin->srun.command.has_tasks &&
+           (options->tasks == HVD_SPANK_TASKS_NODE ||
+            (options->tasks == HVD_SPANK_TASKS_AUTO && !options->is_elastic &&
+             plugin->srun.command.launcher != NULL));
+}
+
+/* Tells the tasks how many ranks the job wants, for nodes without GPUs, and resets the
+ * options from which srun would make one task for each. */
+static void take_ranks(struct hvd_spank_srun_options *srun_options)
+{
+    char ranks[16];
+
+    if (has_tasks(srun_options)) {
+        snprintf(ranks, sizeof(ranks), "%d",
+                 hvd_spank_srun_options_number(srun_options, "ntasks"));
+        setenv(HVD_ENV_AGENT_RANKS, ranks, 1);
+    }
+    for (size_t i = 0; i < sizeof(task_options) / sizeof(task_options[0]); i++) {
+        if (hvd_spank_srun_options_has(srun_options, task_options[i])) {
+            srun_options->reset(srun_options->options, task_options[i]);
+        }
+    }
+}
+
+/* Resets the CPUs per task, which hvd took from the job, and with them --exact, which
+ * they imply: the task needs the CPUs of all ranks. */
+static void take_all_cpus(struct hvd_spank_srun_options *srun_options)
+{
+    if (hvd_spank_srun_options_is_default(srun_options, "cpus-per-task")) {
+        srun_options->reset(srun_options->options, "cpus-per-task");
+        if (!hvd_spank_srun_options_has(srun_options, "exact")) {
+            srun_options->reset(srun_options->options, "exact");
+        }
+    }
+}
+
+static void request_agents(struct hvd_spank_plugin *plugin)
+{
+    struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
+    const int nodes = step_nodes(srun_options);
+
+    unsetenv(HVD_ENV_AGENT_RANKS);
+    if (srun_options->options == NULL || nodes == 0) {
+        return;
+    }
+    take_ranks(srun_options);
+    take_all_cpus(srun_options);
+    if (!set_number(srun_options, HVD_SPANK_SRUN_TASKS_PER_NODE, 1) ||
+        !set_number(srun_options, HVD_SPANK_SRUN_TASKS, nodes)) {
+        return;
+    }
+    plugin->srun.requested_tasks = 1;
+    plugin->srun.has_agents = true;
+    if (plugin->options.tasks == HVD_SPANK_TASKS_AUTO) {
+        slurm_info("hvd: %s starts the ranks of its node itself, so it is started once "
+                   "per node; to choose the number of tasks yourself, use "
+                   "--ntasks-per-node=N or --hvd=tasks=keep",
+                   plugin->srun.command.launcher);
+    }
+}
+
+/* --- one task per GPU --- */
+
 /* Requests one task per GPU. srun has already computed its number of tasks from its
  * options, so both options must be set. */
 static int request(struct hvd_spank_plugin *plugin)
@@ -104,7 +178,11 @@ static int request(struct hvd_spank_plugin *plugin)
     int tasks = 0;
     int nodes;
 
-    if (plugin->options.keep_tasks || has_tasks(srun_options)) {
+    if (wants_agents(plugin)) {
+        request_agents(plugin);
+        return 0;
+    }
+    if (plugin->options.tasks != HVD_SPANK_TASKS_AUTO || has_tasks(srun_options)) {
         return 0;
     }
     read_allocation(srun_options, &allocation);
@@ -149,8 +227,14 @@ static int check_gpus(struct hvd_spank_plugin *plugin)
 
 int hvd_spank_srun_tasks_settle(struct hvd_spank_plugin *plugin)
 {
-    int status = request(plugin);
+    int status;
 
+    if (plugin->srun.components == 1) {
+        hvd_spank_srun_command_read(&plugin->srun.command);
+    } else {
+        plugin->srun.command = (struct hvd_spank_srun_command){0};
+    }
+    status = request(plugin);
     return status != 0 ? status : check_gpus(plugin);
 }
 
@@ -158,7 +242,22 @@ int hvd_spank_srun_tasks_check(struct hvd_spank_plugin *plugin, int tasks, int n
 {
     int requested = plugin->srun.requested_tasks;
 
-    if (plugin->srun.components > 1 || requested == 0 || tasks == requested * nodes) {
+    if (plugin->srun.components > 1) {
+        return 0;
+    }
+    if (plugin->options.tasks == HVD_SPANK_TASKS_NODE && tasks != nodes) {
+        return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
+                        "--hvd=tasks=node needs one task on each node, but Slurm starts "
+                        "%d on %d: use --ntasks-per-node=1",
+                        tasks, nodes);
+    }
+    if (plugin->srun.has_agents && tasks != nodes) {
+        return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
+                        "hvd requested one task on each of %d nodes, but Slurm starts "
+                        "%d: use --ntasks-per-node=1",
+                        nodes, tasks);
+    }
+    if (requested == 0 || tasks == requested * nodes) {
         return 0;
     }
     return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
@@ -172,5 +271,5 @@ bool hvd_spank_srun_tasks_are_open(const struct hvd_spank_plugin *plugin)
     const struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
 
     return srun_options->options != NULL && plugin->srun.requested_tasks == 0 &&
-           !plugin->options.keep_tasks && !has_tasks(srun_options);
+           plugin->options.tasks == HVD_SPANK_TASKS_AUTO && !has_tasks(srun_options);
 }

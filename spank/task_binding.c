@@ -183,3 +183,45 @@ void hvd_spank_task_bind(const struct hvd_spank_task *task)
     }
     hvd_plan_finish(&plan);
 }
+
+/* Gives the only row of the plan all CPUs of the step. */
+static int bind_to_all(const struct hvd_plan *plan, struct hvd_cpuset *bound,
+                       struct hvd_error *err)
+{
+    struct hvd_cpuset limit;
+    int rc = hvd_affinity_limit(&limit, err);
+
+    plan->rows[0].cpus = plan->allowed;
+    return rc != 0 ? rc
+                   : hvd_apply_cpus(plan, plan->rows[0].local_rank, &limit, bound, err);
+}
+
+void hvd_spank_task_bind_node(const struct hvd_spank_task *task, int ranks)
+{
+    const struct hvd_topology *topology = &task->plugin->step.topology;
+    struct hvd_cpuset mask;
+    struct hvd_cpuset bound;
+    struct hvd_plan plan;
+    struct hvd_error err = {0};
+    int rc;
+
+    if (!task->plugin->step.has_topology) {
+        return;
+    }
+    rc = hvd_affinity_get(&mask, &err);
+    bound = mask;
+    rc = rc != 0 ? rc : make_plan(task, &mask, &plan, &err);
+    if (rc == 0) {
+        rc = bind_to_all(&plan, &bound, &err);
+        hvd_plan_finish(&plan);
+    }
+    if (rc != 0) {
+        slurm_error("hvd: the ranks of this node keep the binding that Slurm chose: %s",
+                    err.text);
+    }
+    if (ranks > 0) {
+        int threads = hvd_topology_count_cores(topology, &bound, HVD_NONE) / ranks;
+
+        export_threads(task, threads > 1 ? threads : 1);
+    }
+}

@@ -12,6 +12,7 @@
 #include "gpu_binding/base/env.h"
 #include "spank/plugin.h"
 #include "spank/python.h"
+#include "spank/task_agent.h"
 #include "spank/task_init.h"
 #include "spank/task_master.h"
 #include "spank/task_torch.h"
@@ -48,6 +49,7 @@ static bool find_cross(const struct hvd_spank_task *task, int *rank, int *size)
            hvd_spank_placement_cross(&task->placement, counts, rank, size);
 }
 
+/* The ranks that an agent starts would inherit its numbers. */
 static void export_ranks(const struct hvd_spank_task *task)
 {
     char host[65] = "";
@@ -56,6 +58,9 @@ static void export_ranks(const struct hvd_spank_task *task)
 
     gethostname(host, sizeof(host) - 1);
     hvd_spank_task_setenv(task->spank, HVD_ENV_HOSTNAME, host, false);
+    if (task->is_agent) {
+        return;
+    }
     hvd_spank_task_export_number(task, HVD_ENV_RANK, task->rank);
     hvd_spank_task_export_number(task, HVD_ENV_SIZE, task->placement.tasks);
     hvd_spank_task_export_number(task, HVD_ENV_LOCAL_RANK, task->placement.local_rank);
@@ -200,6 +205,9 @@ void hvd_spank_task_export(const struct hvd_spank_task *task)
     export_records(task);
     export_service(task);
     hvd_spank_task_export_master(task);
+    if (task->is_agent) {
+        hvd_spank_task_agent_export_master(task);
+    }
     hvd_spank_task_export_front_end(task);
     if (task->is_isolated) {
         /* Slurm does not tell which of the node's GPUs this task has. */

@@ -12,6 +12,7 @@
 #include "gpu_binding/gpu_list.h"
 #include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
+#include "spank/task_agent.h"
 #include "spank/task_binding.h"
 #include "spank/task_environment.h"
 
@@ -75,10 +76,10 @@ static int read_placement(struct spank_handle *spank, struct hvd_spank_task *tas
     return 0;
 }
 
-static int check_gpus(const struct hvd_spank_plugin *plugin, const char *host,
-                      bool is_first)
+static int check_gpus(const struct hvd_spank_task *task, const char *host)
 {
-    const struct hvd_spank_job_step *step = &plugin->step;
+    const struct hvd_spank_job_step *step = &task->plugin->step;
+    const bool is_first = task->placement.local_rank == 0;
     struct hvd_gpu_list list;
 
     if (step->gpus[0] == '\0' ||
@@ -92,7 +93,7 @@ static int check_gpus(const struct hvd_spank_plugin *plugin, const char *host,
         }
         return HVD_ERR_ARG;
     }
-    if (is_first && step->has_open_tasks && step->is_first_node &&
+    if (is_first && !task->is_agent && step->has_open_tasks && step->is_first_node &&
         step->tasks < list.count) {
         slurm_error("hvd: %s: %d task%s for %d GPUs, because srun was not told of the "
                     "GPUs: use srun --ntasks-per-node=%d, or --hvd=tasks=keep to keep "
@@ -139,7 +140,7 @@ static int load_topology(struct hvd_spank_plugin *plugin,
         return 0;
     }
     plugin->step.has_topology = true;
-    return check_gpus(plugin, host, is_first);
+    return check_gpus(task, host);
 }
 
 /* Returns 0, or HVD_ERR_STATE when the task must not start. */
@@ -162,13 +163,18 @@ static int prepare_task(struct hvd_spank_plugin *plugin, struct spank_handle *sp
                     "against this release of Slurm, or use --hvd=off");
         return HVD_ERR_STATE;
     }
+    hvd_spank_task_agent_find(&task);
     if (load_topology(plugin, &task) != 0) {
         return HVD_ERR_STATE;
     }
     task.has_gpus = plugin->step.gpus[0] != '\0';
     task.is_isolated = task.has_gpus && is_isolated(spank);
     hvd_spank_task_show_gpus(&task);
-    hvd_spank_task_bind(&task);
+    if (task.is_agent) {
+        hvd_spank_task_agent_prepare(&task);
+    } else {
+        hvd_spank_task_bind(&task);
+    }
     hvd_spank_task_export(&task);
     return 0;
 }

@@ -18,6 +18,11 @@ struct hvd_spank_task {
     bool has_gpus; /* Slurm gave GPUs to the step */
     /* each task sees only its own GPUs, because the user asked for it */
     bool is_isolated;
+    /* the program, if it starts ranks itself, such as "torchrun"; otherwise NULL */
+    const char *launcher;
+    bool is_agent; /* the task is the only one of its node, and starts the ranks there */
+    bool is_alone; /* torchrun --standalone: nodes do not join one another */
+    int typed_ranks; /* hvd_spank_launcher_ranks */
 };
 
 /* Binds the task, makes the step's GPUs visible and exports the environment. If the task

@@ -97,7 +97,7 @@ static void export_tasks_per_node(const struct hvd_spank_task *task)
     }
 }
 
-void hvd_spank_task_export_torch(const struct hvd_spank_task *task)
+static void export_ranks(const struct hvd_spank_task *task)
 {
     hvd_spank_task_export_number(task, HVD_ENV_TORCH_RANK, task->rank);
     hvd_spank_task_export_number(task, HVD_ENV_TORCH_SIZE, task->placement.tasks);
@@ -105,6 +105,13 @@ void hvd_spank_task_export_torch(const struct hvd_spank_task *task)
                                  task->placement.local_rank);
     hvd_spank_task_export_number(task, HVD_ENV_TORCH_LOCAL_SIZE,
                                  task->placement.local_size);
+}
+
+void hvd_spank_task_export_torch(const struct hvd_spank_task *task)
+{
+    if (!task->is_agent) {
+        export_ranks(task);
+    }
     hvd_spank_task_export_number(task, HVD_ENV_TORCH_NODE, node_of(task));
     hvd_spank_task_export_number(task, HVD_ENV_NODE_RANK, node_of(task));
     export_tasks_per_node(task);

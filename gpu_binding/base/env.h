@@ -208,6 +208,14 @@
  * MASTER_PORT. */
 #define HVD_ENV_JAX_ADDRESS "JAX_COORDINATOR_ADDRESS"
 #define HVD_ENV_JAX_PORT "JAX_COORDINATOR_PORT"
+/* Defaults for options of torchrun, in a task that starts the ranks of its node
+ * (slurm.md): the number of nodes, the number of this node, its number of ranks, and
+ * MASTER_ADDR and MASTER_PORT. Set by the plugin. */
+#define HVD_ENV_PET_NNODES "PET_NNODES"
+#define HVD_ENV_PET_NODE_RANK "PET_NODE_RANK"
+#define HVD_ENV_PET_NPROC_PER_NODE "PET_NPROC_PER_NODE"
+#define HVD_ENV_PET_MASTER_ADDRESS "PET_MASTER_ADDR"
+#define HVD_ENV_PET_MASTER_PORT "PET_MASTER_PORT"
 /* Number of threads of computing libraries: one for each core of the rank. */
 #define HVD_ENV_OMP_THREADS "OMP_NUM_THREADS"
 #define HVD_ENV_MKL_THREADS "MKL_NUM_THREADS"
@@ -331,10 +339,12 @@
 #define HVD_REQUEST_TASKS_OPEN "open"
 /* The reason why this launch cannot be used; hvd_init repeats it. */
 #define HVD_ENV_LAUNCH_ERROR "SLURM_HVD_ERROR"
+/* With one task per node: the number of tasks that the step would have had otherwise. */
+#define HVD_ENV_AGENT_RANKS "SLURM_HVD_AGENT_RANKS"
 /* Which of MASTER_ADDR, MASTER_PORT, JAX_COORDINATOR_ADDRESS, JAX_COORDINATOR_PORT,
- * OMP_NUM_THREADS, MKL_NUM_THREADS, NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME and
- * SLURM_NTASKS_PER_NODE the plugin has set: an srun --hvd inside the rank sets them
- * anew. */
+ * OMP_NUM_THREADS, MKL_NUM_THREADS, NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME,
+ * SLURM_NTASKS_PER_NODE and PET_... the plugin has set: an srun --hvd inside the rank
+ * sets them anew. */
 #define HVD_ENV_DEFAULTS "HVD_DEFAULTS"
 /* A random key of the step, which only its user can read. The secret that rank 0
  * publishes through PMIx is combined with it. */

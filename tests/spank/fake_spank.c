@@ -182,6 +182,10 @@ static spank_err_t get_task_item(spank_item_t item, va_list arguments)
     case S_TASK_GLOBAL_ID:
         *va_arg(arguments, uint32_t *) = fake_step.rank;
         return ESPANK_SUCCESS;
+    case S_JOB_ARGV:
+        *va_arg(arguments, int *) = fake_step.words;
+        *va_arg(arguments, char ***) = fake_step.command;
+        return ESPANK_SUCCESS;
     case S_STEP_ALLOC_CORES:
         *va_arg(arguments, const char **) = fake_step.cores;
         return fake_step.cores != NULL ? ESPANK_SUCCESS : ESPANK_NOT_AVAIL;

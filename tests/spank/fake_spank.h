@@ -19,6 +19,8 @@ struct fake_step {
     uint32_t rank;
     int local_rank;
     const char *cores;
+    int words; /* of the program's command line */
+    char **command;
 };
 
 extern enum spank_context fake_context;

@@ -25,6 +25,7 @@ static const char *const good[] = {
     "gpus=keep",
     "tasks=auto",
     "tasks=keep",
+    "tasks=node",
     "nic=auto",
     "nic=off",
     "on,verbose,bind=cores,gpus=keep,tasks=keep,nic=off",
@@ -78,6 +79,7 @@ static const char *const bad[] = {
     "elastic,min=-1",
     "elastic,min=4,max=3",
     "elastic,meet=",
+    "elastic,tasks=node",
     "min=1",
     "resets=0",
     "meet=file",
@@ -105,17 +107,18 @@ static bool is_name(const char *text)
 
 static bool is_in_range(const struct hvd_spank_options *options)
 {
-    const int flags[] = {options->is_on,      options->is_verbose, options->keep_gpus,
-                         options->keep_tasks, options->keep_nic,   options->has_all_ranks,
-                         options->is_elastic};
+    const int flags[] = {options->is_on,    options->is_verbose, options->keep_gpus,
+                         options->keep_nic, options->is_elastic, options->has_all_ranks};
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
         if (flags[i] != 0 && flags[i] != 1) {
             return false;
         }
     }
-    return options->bind >= HVD_BIND_AUTO && options->bind <= HVD_BIND_CORE &&
-           is_name(options->report) && is_name(options->timeline);
+    return options->tasks >= HVD_SPANK_TASKS_AUTO &&
+           options->tasks <= HVD_SPANK_TASKS_NODE && options->bind >= HVD_BIND_AUTO &&
+           options->bind <= HVD_BIND_CORE && is_name(options->report) &&
+           is_name(options->timeline);
 }
 
 /* Checks what holds for any text: it is parsed into valid options, or it is refused with
@@ -183,10 +186,11 @@ static void test_list(void)
     struct hvd_error err;
 
     hvd_spank_options_list(list);
-    tap_ok(strcmp(list, "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
-                        "tasks=auto|keep, nic=auto|off, report[=FILE], timeline=FILE, "
-                        "timeline-ranks=all|0, elastic, min=N, max=N, resets=N, "
-                        "meet=FILE") == 0,
+    tap_ok(strcmp(list,
+                  "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
+                  "tasks=auto|keep|node, nic=auto|off, report[=FILE], timeline=FILE, "
+                  "timeline-ranks=all|0, elastic, min=N, max=N, resets=N, "
+                  "meet=FILE") == 0,
            "the list has every word: %s", list);
     memset(wrong, 'x', sizeof(wrong) - 1);
     wrong[sizeof(wrong) - 1] = '\0';

@@ -204,6 +204,98 @@ static void test_torch(void)
     side_finish(&plugin);
 }
 
+/* Starts the plugin in the only task of the second of two nodes. */
+static void begin_agent(struct fake_plugin *plugin, const char *words, int count,
+                        char **command)
+{
+    side_enter_step();
+    fake_step = (struct fake_step){.nodes = 2,
+                                   .node = 1,
+                                   .tasks = 2,
+                                   .local_tasks = 1,
+                                   .rank = 1,
+                                   .words = count,
+                                   .command = command};
+    fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "1(x2)");
+    side_start(plugin, words);
+    plugin->user_init(NULL, 0, NULL);
+}
+
+static void test_agent(void)
+{
+    static char *torchrun[] = {"/usr/bin/torchrun", "train.py"};
+    static char *typed[] = {"torchrun", "--standalone", "--nproc_per_node=99999",
+                            "train.py"};
+    static char *script[] = {"/bin/sh", "run.sh"};
+    struct fake_plugin plugin;
+
+    begin_agent(&plugin, "on", 2, torchrun);
+    fake_step_setenv("MASTER_ADDR", "10.0.0.1");
+    fake_step_setenv("MASTER_PORT", "29500");
+    task_has(&plugin,
+             "PET_NNODES=2 PET_NODE_RANK=1 PET_NPROC_PER_NODE=2 "
+             "PET_MASTER_ADDR=10.0.0.1 PET_MASTER_PORT=29500",
+             "torchrun, once per node, finds the values of its options");
+    task_has(&plugin,
+             "-RANK -WORLD_SIZE -LOCAL_RANK -HOROVOD_RANK -HOROVOD_SIZE NODE_RANK=1 "
+             "HVD_LAUNCH=1 HVD_GPUS=all CUDA_VISIBLE_DEVICES=0,1 -UCX_NET_DEVICES "
+             "-HVD_GPU_INDEX CUDA_DEVICE_ORDER=PCI_BUS_ID +OMP_NUM_THREADS",
+             "its ranks do not inherit numbers or a GPU of torchrun");
+    fake_step_setenv("PET_NPROC_PER_NODE", "7");
+    fake_step_setenv("PET_MASTER_PORT", "4711");
+    task_has(&plugin, "PET_NPROC_PER_NODE=7 PET_MASTER_PORT=4711 PET_NNODES=2",
+             "values that the user set for torchrun are kept");
+    side_finish(&plugin);
+    begin_agent(&plugin, "tasks=keep", 2, torchrun);
+    task_has(&plugin, "-PET_NNODES RANK=1 HOROVOD_RANK=1",
+             "with tasks=keep, torchrun is a task as any other");
+    side_finish(&plugin);
+    begin_agent(&plugin, "on", 2, script);
+    task_has(&plugin, "-PET_NNODES RANK=1", "a script is a rank");
+    side_finish(&plugin);
+    begin_agent(&plugin, "tasks=node", 2, script);
+    task_has(&plugin, "PET_NNODES=2 -RANK",
+             "with tasks=node, a script starts the ranks of its node");
+    side_finish(&plugin);
+    begin_agent(&plugin, "on", 4, typed);
+    task_has(&plugin, "-PET_NNODES -PET_NODE_RANK -PET_MASTER_ADDR OMP_NUM_THREADS=1",
+             "torchrun --standalone does not join other nodes");
+    side_finish(&plugin);
+}
+
+static void test_agent_without_gpus(void)
+{
+    static char *torchrun[] = {"torchrun", "train.py"};
+    struct fake_plugin plugin;
+
+    fake_reset(S_CTX_REMOTE);
+    fake_step = (struct fake_step){.nodes = 2,
+                                   .node = 1,
+                                   .tasks = 2,
+                                   .local_tasks = 1,
+                                   .rank = 1,
+                                   .words = 2,
+                                   .command = torchrun};
+    fake_step_setenv("SLURM_HVD_AGENT_RANKS", "5");
+    side_start(&plugin, "on");
+    plugin.user_init(NULL, 0, NULL);
+    task_has(&plugin, "PET_NPROC_PER_NODE=2",
+             "without GPUs, torchrun starts as many ranks as Slurm would have started");
+    fake_step.node = 0;
+    task_has(&plugin, "PET_NPROC_PER_NODE=3",
+             "if these cannot be divided evenly, the first node gets one more");
+    fake_step_setenv("SLURM_HVD_AGENT_RANKS", "");
+    task_has(&plugin, "PET_NPROC_PER_NODE=1", "otherwise, torchrun starts one rank");
+    fake_step.local_tasks = 2;
+    fake_step.tasks = 4;
+    fake_step.rank = 0;
+    task_has(&plugin, "-PET_NNODES RANK=0", "several torchruns on a node are tasks");
+    tap_ok(strstr(fake_messages, "torchrun starts the ranks of its node itself, but "
+                                 "Slurm starts it 2 times") != NULL,
+           "the first of them tells the user what to change");
+    side_finish(&plugin);
+}
+
 static void test_service(void)
 {
     struct fake_plugin plugin;
@@ -526,6 +618,8 @@ int main(int count, char **arguments)
     test_contract();
     test_torch();
     test_place();
+    test_agent();
+    test_agent_without_gpus();
     test_service();
     test_files();
     test_gpus();
