@@ -14,6 +14,7 @@ static const char *const names[HVD_SPANK_SRUN_COUNT] = {
     [HVD_SPANK_SRUN_MPI] = "mpi",
     [HVD_SPANK_SRUN_KILL_ON_BAD_EXIT] = "kill-on-bad-exit",
     [HVD_SPANK_SRUN_GPU_BIND] = "gpu-bind",
+    [HVD_SPANK_SRUN_GPUS_PER_NODE] = "gpus-per-node",
     [HVD_SPANK_SRUN_TASKS_PER_NODE] = "ntasks-per-node",
     [HVD_SPANK_SRUN_TASKS] = "ntasks",
     [HVD_SPANK_SRUN_CPUS_PER_TASK] = "cpus-per-task",

@@ -130,6 +130,21 @@ static void take_ranks(struct hvd_spank_srun_options *srun_options)
     }
 }
 
+/* Replaces the GPUs per task, which srun took from the job, by all GPUs of the job on a
+ * node. A step without any request for GPUs would get the job's GPUs per task again. */
+static void take_all_gpus(struct hvd_spank_srun_options *srun_options)
+{
+    const int gpus = hvd_spank_number_of(env_text(HVD_ENV_SLURM_GPUS_ON_NODE));
+    char per_task[128];
+
+    hvd_spank_srun_options_get(srun_options, "gpus-per-task", per_task, sizeof(per_task));
+    if (gpus > 0 && per_task[0] != '\0' &&
+        strcmp(per_task, env_text(HVD_ENV_SLURM_GPUS_PER_TASK)) == 0) {
+        srun_options->reset(srun_options->options, "gpus-per-task");
+        set_number(srun_options, HVD_SPANK_SRUN_GPUS_PER_NODE, gpus);
+    }
+}
+
 /* Resets the CPUs per task, which hvd took from the job, and with them --exact, which
  * they imply: the task needs the CPUs of all ranks. */
 static void take_all_cpus(struct hvd_spank_srun_options *srun_options)
@@ -152,6 +167,7 @@ static void request_agents(struct hvd_spank_plugin *plugin)
         return;
     }
     take_ranks(srun_options);
+    take_all_gpus(srun_options);
     take_all_cpus(srun_options);
     if (!set_number(srun_options, HVD_SPANK_SRUN_TASKS_PER_NODE, 1) ||
         !set_number(srun_options, HVD_SPANK_SRUN_TASKS, nodes)) {

@@ -295,6 +295,7 @@
 #define HVD_ENV_SLURM_JOB_CPUS_PER_NODE "SLURM_JOB_CPUS_PER_NODE"
 /* GPUs as they were requested: 4, a100:4. */
 #define HVD_ENV_SLURM_GPUS_PER_NODE "SLURM_GPUS_PER_NODE"
+#define HVD_ENV_SLURM_GPUS_PER_TASK "SLURM_GPUS_PER_TASK"
 #define HVD_ENV_SLURM_GPUS "SLURM_GPUS"
 /* The rank in the step, and how Slurm distributes ranks. */
 #define HVD_ENV_SLURM_PROCID "SLURM_PROCID"

@@ -32,6 +32,9 @@ prints 'and the address of the first node' '^([0-9.]+ [0-9]+), \1$' as_user sort
 prints 'on GPUs it starts one rank for each' \
     '^n1: node 0 of 2, 4 ranks, 0 options. n2: node 1 of 2, 4 ranks, 0 options.$' \
     agents '--hvd -N2 --gres=gpu:4 --ntasks-per-node=1' 'srun torchrun'
+prints 'also if the job asked for GPUs per task' \
+    '^n1: node 0 of 2, 2 ranks, 0 options. n2: node 1 of 2, 2 ranks, 0 options.$' \
+    agents '--hvd -N2 --ntasks-per-node=2 --gpus-per-task=1' 'srun torchrun'
 prints 'a number of tasks on the command line of srun stays, with a warning' \
     'torchrun starts the ranks of its node itself, but Slurm starts it 3 times on this node' \
     agents "$job" 'srun --ntasks-per-node=3 torchrun; cat err'
@@ -70,8 +73,8 @@ dist.init_process_group('gloo')
 rank = dist.get_rank()
 model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(1, 1, bias=False))
 model(torch.full((1, 1), 1. + rank)).sum().backward()
-print(f'rank {rank} of {dist.get_world_size()}, local {os.environ["LOCAL_RANK"]}: {model.module.weight.grad.item()}',
-      flush=True)
+print(f'rank {rank} of {dist.get_world_size()}, local {os.environ["LOCAL_RANK"]}: {model.module.weight.grad.item()}\n',
+      end='', flush=True)
 dist.barrier()
 del model # Gloo of torch 1.13 may hang at exit while a model exists
 dist.destroy_process_group()
@@ -81,7 +84,7 @@ import torch
 import horovod.torch as hvd
 hvd.init()
 total = hvd.allreduce(torch.full((1000,), 1. + hvd.rank()), op=hvd.Average)
-print(f'rank {hvd.rank()} of {hvd.size()}, local {hvd.local_rank()}: {total.max().item()}', flush=True)
+print(f'rank {hvd.rank()} of {hvd.size()}, local {hvd.local_rank()}: {total.max().item()}\n', end='', flush=True)
 PY
 chmod a+r "$home"/{ddp,hvd}.py
 all='rank 0 of 4, local 0: 2.5 rank 1 of 4, local 1: 2.5 rank 2 of 4, local 0: 2.5 rank 3 of 4, local 1: 2.5'

@@ -91,11 +91,16 @@ static void test_numbers(void)
     fake_type_option("ntasks-per-node", "3");
     fake_type_option("ntasks", "6");
     setenv("SLURM_CPUS_PER_TASK", "5", 1);
+    setenv("SLURM_GPUS_PER_TASK", "1", 1);
+    fake_type_option("gpus-per-task", "1");
     settle(&plugin, NULL);
     tap_ok(has_agents() && side_has_variable(HVD_ENV_AGENT_RANKS, "6"),
            "a number of tasks of the job becomes the number of ranks");
-    tap_ok(side_has_option("cpus-per-task", NULL),
-           "the CPUs per task of the job do not limit the task to those of one rank");
+    tap_ok(side_has_option("cpus-per-task", NULL) &&
+               side_has_option("gpus-per-task", NULL) &&
+               side_has_option("gpus-per-node", "4"),
+           "the CPUs and GPUs per task of the job do not limit the task to those of one "
+           "rank");
     fake_unload(&plugin);
 
     side_enter_job();

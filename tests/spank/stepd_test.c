@@ -263,6 +263,49 @@ static void test_agent(void)
     side_finish(&plugin);
 }
 
+static cpu_set_t all_cpus;
+
+static bool has_all_cpus(void)
+{
+    cpu_set_t cpus;
+
+    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_EQUAL(&cpus, &all_cpus);
+}
+
+/* Binds this process to one CPU, as Slurm binds a task, while a task runs. */
+static bool has_all_cpus_after_binding(struct fake_plugin *plugin)
+{
+    cpu_set_t one;
+    int cpu = 0;
+    int status;
+
+    sched_getaffinity(0, sizeof(all_cpus), &all_cpus);
+    while (!CPU_ISSET(cpu, &all_cpus)) {
+        cpu++;
+    }
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    sched_setaffinity(0, sizeof(one), &one);
+    status = run_task(plugin, has_all_cpus);
+    sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
+    return status == 0;
+}
+
+static void test_agent_cpus(void)
+{
+    static char *torchrun[] = {"torchrun", "train.py"};
+    struct fake_plugin plugin;
+
+    begin_agent(&plugin, "on", 2, torchrun);
+    tap_ok(has_all_cpus_after_binding(&plugin),
+           "torchrun and its ranks may use all CPUs of the step");
+    side_finish(&plugin);
+    begin_agent(&plugin, "bind=none", 2, torchrun);
+    tap_ok(!has_all_cpus_after_binding(&plugin) || CPU_COUNT(&all_cpus) == 1,
+           "with bind=none, they keep the binding that Slurm chose");
+    side_finish(&plugin);
+}
+
 static void test_agent_without_gpus(void)
 {
     static char *torchrun[] = {"torchrun", "train.py"};
@@ -619,6 +662,7 @@ int main(int count, char **arguments)
     test_torch();
     test_place();
     test_agent();
+    test_agent_cpus();
     test_agent_without_gpus();
     test_service();
     test_files();
