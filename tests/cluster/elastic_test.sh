@@ -70,7 +70,7 @@ one_is_stopped()
 one_is_late()
 {
     prints 'a task that begins after the training is done is not waited for, and is not a failure' \
-        'slot 2: init: the training is done' \
+        'slot 2: init: another rank has reported that the training is done' \
         job HVD_START_TIMEOUT=3 srun --hvd=elastic,min=2 -w n1 -n 3 sh -c '
             until [ "$SLURM_PROCID" != 2 ] || [ -e done ]; do sleep 0.1; done
             ./trainer 20 && touch done'

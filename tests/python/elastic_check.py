@@ -64,7 +64,8 @@ def check_late(report):
     status, output, _ = tell(report, 'late', HVD_START_TIMEOUT='1')
     report.line(status == 0 and len(ENDED.findall(output)) == 2,
                 'ranks finish the training without a rank that is late', output)
-    report.line('hvd: the training is done' in output and 'Traceback' not in output,
+    reason = 'hvd: another rank has reported that the training is done'
+    report.line(reason in output and 'Traceback' not in output,
                 'the late rank exits and prints the reason', output)
 
 
