@@ -10,6 +10,7 @@
 #include "contrib/info/info_check.h"
 #include "contrib/info/info_job.h"
 #include "contrib/info/info_options.h"
+#include "contrib/info/info_python.h"
 
 #define EXIT_USAGE 2
 
@@ -296,6 +297,15 @@ int main(int argc, char **argv)
             break;
         case HVD_INFO_CHECK:
             status = hvd_info_check(&err);
+            break;
+        case HVD_INFO_PYTHON:
+            status = hvd_info_python(options.python, &err);
+            break;
+        case HVD_INFO_INTO_VENV:
+            status = hvd_info_into_venv(options.venv, &err);
+            break;
+        case HVD_INFO_OUT_OF_VENV:
+            status = hvd_info_out_of_venv(options.venv, &err);
             break;
         case HVD_INFO_SHOW:
             status = show_topology(&options, &err);

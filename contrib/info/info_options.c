@@ -19,6 +19,9 @@ enum option_code {
     OPTION_SMT,
     OPTION_NIC,
     OPTION_CHECK,
+    OPTION_PYTHON,
+    OPTION_INTO_VENV,
+    OPTION_OUT_OF_VENV,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -33,6 +36,9 @@ static const struct option long_options[] = {
     {"smt", required_argument, NULL, OPTION_SMT},
     {"nic", required_argument, NULL, OPTION_NIC},
     {"check", no_argument, NULL, OPTION_CHECK},
+    {"python", optional_argument, NULL, OPTION_PYTHON},
+    {"into-venv", required_argument, NULL, OPTION_INTO_VENV},
+    {"out-of-venv", required_argument, NULL, OPTION_OUT_OF_VENV},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -58,6 +64,12 @@ void hvd_info_usage(FILE *out)
         "  --nic auto|off      choose network cards near the gpu (default), or none\n"
         "  --check             show how ranks would start, which libraries GPU tensors\n"
         "                      would use on this node, and what is missing\n"
+        "  --python[=PYTHON]   list the packages horovod and hvd that Python finds, and\n"
+        "                      say which one it imports (default: python in PATH)\n"
+        "  --into-venv DIR     let the virtual environment DIR find hvd's package where\n"
+        "                      Python ignores PYTHONPATH, as by python -I: writes\n"
+        "                      hvd.pth into its site-packages\n"
+        "  --out-of-venv DIR   remove that file\n"
         "  --help              show this help, and exit\n"
         "  --version           show the version, and exit\n",
         out);
@@ -112,6 +124,36 @@ static int parse_nic(const char *text, struct hvd_info_options *options,
     return 0;
 }
 
+/* Options of actions that exclude each other. */
+static const char *action_name(enum hvd_info_action action)
+{
+    switch (action) {
+    case HVD_INFO_CHECK:
+        return "--check";
+    case HVD_INFO_PYTHON:
+        return "--python";
+    case HVD_INFO_INTO_VENV:
+        return "--into-venv";
+    case HVD_INFO_OUT_OF_VENV:
+        return "--out-of-venv";
+    default:
+        return NULL;
+    }
+}
+
+static int take_action(enum hvd_info_action action, struct hvd_info_options *options,
+                       struct hvd_error *err)
+{
+    const char *earlier = action_name(options->action);
+
+    if (earlier != NULL && options->action != action) {
+        return hvd_fail(err, HVD_ERR_ARG, "expected one of %s and %s, found both",
+                        earlier, action_name(action));
+    }
+    options->action = action;
+    return 0;
+}
+
 static int take_option(int code, const char *value, struct hvd_info_options *options,
                        struct hvd_error *err)
 {
@@ -142,8 +184,20 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
     case OPTION_NIC:
         return parse_nic(value, options, err);
     case OPTION_CHECK:
-        options->action = HVD_INFO_CHECK;
-        return 0;
+        return take_action(HVD_INFO_CHECK, options, err);
+    case OPTION_PYTHON:
+        options->python = value;
+        return value != NULL && value[0] == '\0'
+                   ? hvd_fail(
+                         err, HVD_ERR_ARG,
+                         "--python: expected a program, found ''; see hvd-info --help")
+                   : take_action(HVD_INFO_PYTHON, options, err);
+    case OPTION_INTO_VENV:
+        options->venv = value;
+        return take_action(HVD_INFO_INTO_VENV, options, err);
+    case OPTION_OUT_OF_VENV:
+        options->venv = value;
+        return take_action(HVD_INFO_OUT_OF_VENV, options, err);
     case OPTION_HELP:
         options->action = HVD_INFO_HELP;
         return 0;
@@ -161,6 +215,10 @@ static int check_together(const struct hvd_info_options *options, bool has_other
     if (options->action == HVD_INFO_CHECK && has_others) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "--check looks at this node as it is: expected no other option");
+    }
+    if (action_name(options->action) != NULL && has_others) {
+        return hvd_fail(err, HVD_ERR_ARG, "%s: expected no other option",
+                        action_name(options->action));
     }
     if (options->plan.cpus_per_rank > 0 &&
         (mode == HVD_BIND_SOCKET || mode == HVD_BIND_NONE)) {

@@ -10,6 +10,9 @@
 enum hvd_info_action {
     HVD_INFO_SHOW,
     HVD_INFO_CHECK,
+    HVD_INFO_PYTHON,
+    HVD_INFO_INTO_VENV,
+    HVD_INFO_OUT_OF_VENV,
     HVD_INFO_HELP,
     HVD_INFO_VERSION,
 };
@@ -23,6 +26,8 @@ struct hvd_info_options {
     const char *allowed_text;
     struct hvd_cpuset allowed; /* the parsed allowed_text */
     int rank_count;
+    const char *python;
+    const char *venv;
     struct hvd_plan_options plan;
 };
 

@@ -57,6 +57,11 @@ refuses first_unknown_letter_is_named "unknown option '-x'; see hvd-info --help"
 refuses flag_with_a_value_is_an_error "--check takes no value, found '--check=1'" --check=1
 refuses check_takes_no_other_option "--check looks at this node as it is: expected no other option" \
     --check --topology "$node"
+refuses python_takes_no_other_option "--python: expected no other option" --ranks 2 --python
+refuses python_must_not_be_empty "--python: expected a program, found ''; see hvd-info --help" --python=
+refuses python_is_given_after_an_equals_sign "unexpected 'python3'; see hvd-info --help" --python python3
+refuses actions_exclude_each_other "expected one of --check and --python, found both" --check --python
+refuses venv_needs_a_folder "--into-venv needs a value; see hvd-info --help" --into-venv
 refuses cpus_that_the_node_lacks_are_an_error "none of the cpus 200-203 may be used; this node allows 0-79" \
     --topology "$node" --allowed 200-203
 refuses missing_file_is_an_error "cannot read the topology file /nonexistent.xml: No such file or directory; expected XML as written by lstopo of hwloc 2" \

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs neighbours.py of hvd's package, which asks Python's own import system. */
+#include "contrib/info/info_python.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Paths of the script from the folder of this program: as installed, in a wheel, and in
+ * a build folder of the source tree. */
+static const char *const places[] = {
+    "../lib/hvd/python/horovod/runner/neighbours.py",
+    "../../runner/neighbours.py",
+    "../../../contrib/python/horovod/runner/neighbours.py",
+};
+
+/* Runs the script as Python runs a command, so that sys.path is that of a script in the
+ * current directory: for a file, Python would put the directory of the file first. The
+ * check of the version comes before the script is read, whose syntax is newer. */
+static char run_script[] =
+    "import sys\n"
+    "if sys.version_info < (3, 8):\n"
+    "    sys.exit('hvd-info: hvd needs Python 3.8 or newer, %s is '\n"
+    "             '%d.%d' % ((sys.executable,) + sys.version_info[:2]))\n"
+    "import runpy\n"
+    "sys.argv = sys.argv[1:]\n"
+    "runpy.run_path(sys.argv[0], run_name='__main__')\n";
+
+static int find_script(char path[PATH_MAX], struct hvd_error *err)
+{
+    char self[PATH_MAX];
+    char file[2 * PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    self[length > 0 ? length : 0] = '\0';
+    char *slash = strrchr(self, '/');
+    if (slash == NULL) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot read /proc/self/exe: %m");
+    }
+    *slash = '\0';
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        snprintf(file, sizeof(file), "%s/%s", self, places[i]);
+        if (realpath(file, path) != NULL) {
+            return 0;
+        }
+    }
+    return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                    "cannot find hvd's Python package at %.300s/%s: install all of hvd",
+                    self, places[0]);
+}
+
+int hvd_info_python(const char *python, struct hvd_error *err)
+{
+    char script[PATH_MAX];
+    char option[] = "--python";
+    char command[] = "-c";
+    const char *names[] = {python != NULL ? python : "python",
+                           python != NULL ? NULL : "python3"};
+    int status = find_script(script, err);
+
+    if (status < 0) {
+        return status;
+    }
+    for (size_t i = 0; i < 2 && names[i] != NULL; i++) {
+        char *arguments[] = {(char *)names[i], command, run_script, script, option, NULL};
+
+        execvp(names[i], arguments);
+        if (errno != ENOENT) {
+            return hvd_fail(err, HVD_ERR_SYS, "cannot run %.300s: %m", names[i]);
+        }
+    }
+    return python != NULL
+               ? hvd_fail(err, HVD_ERR_SYS, "cannot run %.300s: %m", python)
+               : hvd_fail(err, HVD_ERR_SYS,
+                          "there is neither python nor python3 in PATH: name one with "
+                          "--python=PYTHON");
+}
+
+/* Tells whether venv is a virtual environment or one of conda. */
+static bool is_environment(const char *venv)
+{
+    static const char *const marks[] = {"pyvenv.cfg", "conda-meta"};
+    char path[PATH_MAX];
+
+    for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]); i++) {
+        if (snprintf(path, sizeof(path), "%s/%s", venv, marks[i]) < (int)sizeof(path) &&
+            access(path, F_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int run_in_venv(const char *option, const char *venv, struct hvd_error *err)
+{
+    char script[PATH_MAX];
+    char root[PATH_MAX];
+    char python[PATH_MAX + 16];
+    int status = find_script(script, err);
+
+    if (status < 0) {
+        return status;
+    }
+    if (!is_environment(venv) || realpath(venv, root) == NULL) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%s: %.300s is no virtual environment, it has no pyvenv.cfg: "
+                        "expected a folder that python -m venv made",
+                        option, venv);
+    }
+    snprintf(python, sizeof(python), "%s/bin/python", root);
+    char isolated[] = "-I";
+    char command[] = "-c";
+    char *arguments[] = {python, isolated,       command, run_script,
+                         script, (char *)option, root,    NULL};
+
+    execv(python, arguments);
+    return hvd_fail(err, HVD_ERR_SYS, "cannot run %.300s: %m", python);
+}
+
+int hvd_info_into_venv(const char *venv, struct hvd_error *err)
+{
+    return run_in_venv("--into-venv", venv, err);
+}
+
+int hvd_info_out_of_venv(const char *venv, struct hvd_error *err)
+{
+    return run_in_venv("--out-of-venv", venv, err);
+}
