@@ -14,7 +14,7 @@ from report import Report
 PYTHON = '/usr/bin/python3'  # the environment uses its torch
 TOOLS = ['setuptools', 'wheel', 'meson', 'ninja']
 USE = '''
-import importlib.metadata, horovod, torch, horovod.torch as hvd
+import importlib.metadata, horovod, torch, hvd.torch as hvd
 hvd.init()
 total = hvd.allreduce(torch.tensor([hvd.rank() + 1]), op=hvd.Sum).item()
 print(horovod.__file__, importlib.metadata.version('horovod'), hvd.size(), total, sep='|')
