@@ -81,6 +81,9 @@ def check(report, environment):
     status, output = run(python, '-c', 'import horovod\n'
                          'print(horovod.run(lambda number: number + 1, (1,), num_proc=2))')
     report.line(output == '[2, 2]\n', 'horovod.run finds the hvdrun of the wheel', output)
+    status, output = run(f'{environment}/bin/hvd-info', f'--python={python}')
+    report.line(status == 0 and '/horovod, hvd\'s, installed by horovod 0.28.1+hvd.' in output,
+                'hvd-info --python names it as the distribution', output)
     status, output = run(python, '-c', OPERATIONS)
     report.line(status == 0, 'it has the operations of TensorFlow and MXNet', output)
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Looks for every package horovod that a Python finds, and makes virtual environments find hvd's.
 
-hvd-info runs this file by that Python, outside of the package, so nothing of hvd is imported here.
+hvd-info runs this file by that Python, outside of the package, so nothing of hvd is imported here:
+the package that Python finds may be another one.
 usage: neighbours.py --python | --into-venv DIR | --out-of-venv DIR
 """
 
@@ -221,6 +222,12 @@ def out_of_venv(venv):
         raise Failure(f'there is no {file}: nothing to remove')
     os.unlink(file)
     print(f'{file}: removed')
+
+
+def run_commandline():
+    """Replaces this process by the hvd-info of hvd's wheel, with the same arguments. The console
+    script hvd-info calls this."""
+    os.execv(os.path.join(HOME, 'horovod', '_hvd', 'bin', 'hvd-info'), ['hvd-info', *sys.argv[1:]])
 
 
 def main(arguments):
