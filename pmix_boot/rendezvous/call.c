@@ -91,6 +91,7 @@ int hvd_rendezvous_call_begin(const char *address, int timeout_ms,
 {
     const int64_t deadline_ms = hvd_clock_ms() + timeout_ms;
     struct hvd_rendezvous_call *call = calloc(1, sizeof(*call));
+    bool was_closed = false;
     int status;
 
     if (call == NULL) {
@@ -99,8 +100,13 @@ int hvd_rendezvous_call_begin(const char *address, int timeout_ms,
     status = hvd_rendezvous_address_parse(address, &call->address, err);
     while (status == 0 && (status = open_once(call, deadline_ms, err)) == HVD_ERR_PEER &&
            hvd_clock_ms() + pause_ms < deadline_ms) {
+        was_closed = true;
         poll(NULL, 0, pause_ms);
         status = 0;
+    }
+    /* The last of several attempts may end at the time limit. */
+    if (status == HVD_ERR_TIMEOUT && was_closed) {
+        fail_greeting(&call->address, HVD_ERR_PEER, err);
     }
     if (status < 0) {
         hvd_rendezvous_call_end(call);

@@ -27,7 +27,7 @@ enum {
     HELD_MOST = 100,
     JOINS = 20,
     LIMIT_MS = 30000,
-    SHORT_MS = 400,
+    SHORT_MS = 1000,
     FILLING = 80, /* connections, more than the service keeps without proof */
     HEADER_BYTES = 40, /* the first message of a rank, and of the service */
 };
