@@ -20,6 +20,14 @@
  * while it runs. */
 static const int every_ms = 1000;
 static const int look_ms = 20;
+/* A command that runs for longer hangs. Horovod waits for ever. */
+static const int longest_ms = 60000;
+
+enum {
+    TEXT_BYTES = 65536 /* a command must print less */
+};
+
+static const char too_much[] = "the command printed 64 KiB or more";
 
 struct hvdrun_discovery {
     const char *command; /* borrowed */
@@ -28,7 +36,10 @@ struct hvdrun_discovery {
     pid_t pid; /* 0: not running */
     int fd;
     long long next_ms;
-    char text[65536];
+    long long started_ms;
+    /* why the command was killed; NULL: it was not */
+    const char *killed_because;
+    char text[TEXT_BYTES + 1];
     size_t bytes;
     int slots;
     bool has_failed; /* a failure has been logged */
@@ -150,6 +161,7 @@ static int start_command(struct hvdrun_discovery *discovery)
     }
     discovery->fd = ends[0];
     discovery->bytes = 0;
+    discovery->killed_because = NULL;
     return 0;
 }
 
@@ -185,6 +197,12 @@ static bool conclude_command(struct hvdrun_discovery *discovery, int wait_status
 
     close(discovery->fd);
     discovery->pid = 0;
+    if (discovery->killed_because != NULL) {
+        return fail_discovery(discovery, discovery->killed_because);
+    }
+    if (discovery->bytes == TEXT_BYTES) {
+        return fail_discovery(discovery, too_much);
+    }
     if (wait_status != 0) {
         return fail_discovery(discovery, "the command failed");
     }
@@ -203,7 +221,7 @@ static bool conclude_command(struct hvdrun_discovery *discovery, int wait_status
 static bool read_some(struct hvdrun_discovery *discovery)
 {
     for (;;) {
-        size_t room = sizeof(discovery->text) - 1 - discovery->bytes;
+        size_t room = TEXT_BYTES - discovery->bytes;
         ssize_t bytes =
             room > 0 ? read(discovery->fd, discovery->text + discovery->bytes, room) : 0;
 
@@ -217,6 +235,23 @@ static bool read_some(struct hvdrun_discovery *discovery)
     }
 }
 
+/* Kills the command if it prints too much or runs for too long; its end is noticed
+ * later. */
+static void kill_excess(struct hvdrun_discovery *discovery, long long now_ms)
+{
+    if (discovery->killed_because != NULL) {
+        return;
+    }
+    if (discovery->bytes == TEXT_BYTES) {
+        discovery->killed_because = too_much;
+    } else if (now_ms - discovery->started_ms >= longest_ms) {
+        discovery->killed_because = "the command ran for 60 s and was killed";
+    }
+    if (discovery->killed_because != NULL) {
+        kill(-discovery->pid, SIGKILL);
+    }
+}
+
 bool hvdrun_discovery_progress(struct hvdrun_discovery *discovery, long long now_ms)
 {
     int wait_status = 0;
@@ -226,13 +261,16 @@ bool hvdrun_discovery_progress(struct hvdrun_discovery *discovery, long long now
         if (start_command(discovery) < 0) {
             return fail_discovery(discovery, strerror(errno));
         }
+        discovery->started_ms = now_ms;
     }
-    if (discovery->pid > 0 && read_some(discovery) &&
+    if (discovery->pid > 0 &&
+        (discovery->killed_because != NULL || read_some(discovery)) &&
         waitpid(discovery->pid, &wait_status, WNOHANG) == discovery->pid) {
         discovery->next_ms = now_ms + every_ms;
         return conclude_command(discovery, wait_status);
     }
     if (discovery->pid > 0) {
+        kill_excess(discovery, now_ms);
         discovery->next_ms = now_ms + look_ms;
     }
     return false;

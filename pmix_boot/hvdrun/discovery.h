@@ -20,8 +20,9 @@ int hvdrun_discovery_create(const char *command, int default_slots,
 void hvdrun_discovery_destroy(struct hvdrun_discovery *discovery);
 
 /* Starts the command when it is due and reads its output; never blocks. Returns true when
- * a run has succeeded and hvdrun_discovery_slots has a new answer. Logs only the first
- * failure; a failed command runs again after a second. */
+ * a run has succeeded and hvdrun_discovery_slots has a new answer. A command that prints
+ * 64 KiB or runs for 60 s is killed and has failed. Logs only the first failure; a failed
+ * command runs again after a second, and the last answer stays. */
 bool hvdrun_discovery_progress(struct hvdrun_discovery *discovery, long long now_ms);
 
 /* Returns how many ranks this machine has room for by the last answer; -1: no answer yet.
