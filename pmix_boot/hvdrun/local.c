@@ -49,6 +49,14 @@ struct job {
     struct hvdrun_elastic elastic;
 };
 
+/* Closes a descriptor unless it is negative. */
+static void close_open(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 /* --- preparing ---------------------------------------------------------------------- */
 
 /* Plans the binding. Without a plan the job only runs slower, so a failure is just
@@ -218,9 +226,9 @@ static int start_rank(struct job *job, int rank, int *exit_code, struct hvd_erro
     if (status == 0 && job->is_elastic) {
         hvdrun_elastic_on_start(&job->elastic, rank);
     }
-    close(input);
+    close_open(input);
     for (int i = 0; i < HVDRUN_STREAMS; i++) {
-        close(rank_ends[i]);
+        close_open(rank_ends[i]);
     }
     return status;
 }
@@ -293,8 +301,8 @@ static void clean_up(struct job *job)
     hvdrun_elastic_end(&job->elastic);
     hvdrun_watchdog_stop(&job->watchdog);
     hvd_plan_finish(&job->plan);
-    close(job->port_fd);
-    close(job->signal_fd);
+    close_open(job->port_fd);
+    close_open(job->signal_fd);
 }
 
 int hvdrun_local_run(const struct hvdrun_options *options, const char *host,
