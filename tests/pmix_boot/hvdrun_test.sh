@@ -205,11 +205,7 @@ environment()
 
 torch_environment()
 {
-<<<<<<< HEAD
-    returns "ranks get variables of torch.distributed, over those of the shell" 0 '^2 3 2 3 0 127.0.0.1$' \
-=======
-    returns "and those of torch.distributed, over those of the shell" 0 '^2 3 2 3 0 0 127.0.0.1$' \
->>>>>>> c19ae1e6 (spank: set what Lightning, Composer and JAX read in each rank)
+    returns "ranks get variables of torch.distributed, over those of the shell" 0 '^2 3 2 3 0 0 127.0.0.1$' \
         env -u MASTER_ADDR RANK=0 WORLD_SIZE=1 "$hvdrun" -np 3 \
         sh -c 'echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $GROUP_RANK $NODE_RANK $MASTER_ADDR'
     returns "the user's own address, port and numbers of threads stay" 0 '^there 7 5 6$' \
