@@ -6,7 +6,8 @@
 
 #include "collectives/hvd.h"
 
-/* The cost of storing a message, in addition to its bytes. */
+/* Bytes of the window (HVD_EAGER_WINDOW) that a stored message uses in addition to its
+ * length. */
 static const uint64_t least_cost = 128;
 
 _Static_assert(sizeof(struct hvd_envelope) == 64, "one cache line");

@@ -3,14 +3,14 @@
  * piece of the user's message. Envelopes between two ranks arrive in the order in which
  * they were sent.
  *
- *   small message         EAGER, with its bytes; this ends the send
+ *   small message         EAGER, followed by its bytes; the send has then ended
  *   large message         OFFER; once a receive matches, one of these:
  *     read in place       the receiver copies from the sender's memory, then sends DONE
  *     through the link    READY from the receiver; the sender answers with DATA, piece by
  *                         piece
  *   sizes disagree        REFUSED, to the sender
  *   the set is aborted    ABORTED, to the sender
- *   much was taken        TAKEN, so that the sender may send more eager messages
+ *   memory was freed      TAKEN, so that the sender may send more small messages
  *   the job ends          FLUSH after everything else, answered by FLUSHED */
 #ifndef HVD_ENVELOPE_H
 #define HVD_ENVELOPE_H
@@ -37,7 +37,8 @@ enum hvd_envelope_type {
 struct hvd_envelope {
     uint32_t type;
     uint32_t payload; /* bytes that follow the envelope */
-    /* dtype of the message; REFUSED: dtype of the receive, as are the bytes */
+    /* dtype of the message. REFUSED: here and in `bytes`, the dtype and size that the
+     * receive expects. */
     uint32_t dtype;
     int32_t set;
     int64_t tag;
@@ -45,26 +46,26 @@ struct hvd_envelope {
     uint64_t send; /* number of the send on the sending rank */
     uint64_t receive; /* READY, DATA: number of the receive on the receiving rank */
     uint64_t at; /* OFFER: address of the message; DATA: offset of the piece in it */
-    /* cost of all EAGER messages that the writer of this envelope has taken so far */
+    /* cost of all EAGER messages from the addressee that the writer no longer stores */
     uint64_t taken;
 };
 
 enum {
-    /* Longer messages are offered. At about this size, copying twice costs as much as an
-     * answer to an offer and a system call. */
+    /* Longer messages are sent as an OFFER. At about this size, copying the bytes twice
+     * costs as much as answering an offer and one system call. */
     HVD_EAGER_BYTES = 16384,
     /* bytes of a DATA piece; the next piece is written while this one is read */
     HVD_PIECE_BYTES = 32768,
-    /* the largest cost of EAGER messages that a receiver has to store; once it is
-     * reached, messages are offered */
+    /* The largest cost of EAGER messages of one sender that a receiver has to store.
+     * While the window is full, the sender uses OFFER for small messages, too. */
     HVD_EAGER_WINDOW = 1 << 20,
 };
 
-/* Returns the receiver's cost of storing an EAGER message. */
+/* Returns how much of the window an EAGER message of this many bytes uses. */
 uint64_t hvd_envelope_cost(uint64_t bytes);
 
-/* Checks an envelope from another rank; `there`: bytes received in all. Returns 0 or
- * HVD_ERR_NET. */
+/* Checks an envelope from another rank. `there` is the number of bytes that arrived,
+ * envelope included. Returns 0 or HVD_ERR_NET. */
 int hvd_envelope_check(const struct hvd_envelope *envelope, size_t there,
                        struct hvd_error *err);
 

@@ -123,7 +123,7 @@ static int open_link(struct hvd_links *links, int rank)
     link->rank = rank;
     link->net.arrived = take_from_net;
     link->net.context = link;
-    /* set before it is opened, because early messages arrive while it opens */
+    /* set before the link is opened, because messages can arrive during the call */
     links->links[rank] = link;
     return hvd_net_link_open(&link->net, links->config.net, rank, &links->failure);
 }

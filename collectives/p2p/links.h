@@ -17,8 +17,8 @@ struct hvd_mail;
 struct hvd_p2p_link;
 struct hvd_net;
 
-/* Handles an envelope from a rank, which is followed by its payload; both are valid
- * during the call. May write. Returns 0, or a failure that ends the job. */
+/* Handles an envelope from a rank. Its payload follows it; both are valid during the
+ * call. The handler may send envelopes. Returns 0, or a failure that ends the job. */
 typedef int hvd_links_arrived(void *context, int rank,
                               const struct hvd_envelope *envelope, const void *payload);
 
@@ -35,7 +35,8 @@ struct hvd_links {
     struct hvd_links_config config;
     struct hvd_p2p_link **links; /* [size] links to other nodes, NULL until first use */
     struct hvd_p2p_link *busy; /* links that have frames waiting to go out */
-    int *callers; /* [size] ranks of other nodes that wrote for the first time */
+    /* [size] ranks of other nodes that wrote to this rank and have no link yet */
+    int *callers;
     int caller_count;
     char *frame; /* buffer for the longest envelope with payload */
     struct hvd_error failure; /* status != 0: the links are unusable */

@@ -12,7 +12,8 @@
 #include "collectives/transport/net/net.h"
 
 enum {
-    HVD_NET_LINK_CHANNEL = 0x6d736773, /* other channels: teams number theirs from 0 */
+    /* the net's channel number for envelopes; teams use those from 0 on */
+    HVD_NET_LINK_CHANNEL = 0x6d736773,
 };
 
 struct hvd_net_link_frame;
@@ -21,7 +22,7 @@ struct hvd_net_link_frame;
 typedef void hvd_net_link_arrived(void *context, const void *data, size_t bytes);
 
 struct hvd_net_link {
-    struct hvd_net_op inlet; /* a receive that never ends */
+    struct hvd_net_op inlet; /* one receive for all envelopes: it never ends */
     hvd_net_link_arrived *arrived;
     void *context;
     struct hvd_net_flow *flow; /* NULL if not open */

@@ -159,7 +159,8 @@ bool hvd_p2p_progress(struct hvd_p2p *p2p)
     return moved;
 }
 
-/* Reading can always continue; sending waits for room, which the links report. */
+/* A transfer that reads memory can always continue. One that sends pieces can continue
+ * only if its link has room. */
 bool hvd_p2p_have_news(const struct hvd_p2p *p2p)
 {
     const struct hvd_transfer *transfer = p2p->moving.first;

@@ -9,8 +9,8 @@
  *
  * Shutdown: no new messages are started, and each rank sends FLUSH to all ranks that it
  * has written to. Once all have answered and nothing is being transferred, this rank has
- * drained: its messages have reached their receivers, and operations still under way will
- * not end.
+ * drained: its messages have reached their receivers, and no partner will come for the
+ * sends and receives that still wait.
  *
  * Threads: the progress lock is held. */
 #ifndef HVD_P2P_H
@@ -40,7 +40,7 @@ typedef bool hvd_p2p_settled(void *context);
 /* All members are borrowed, including context. */
 struct hvd_p2p_config {
     const struct hvd_boot *boot;
-    const struct hvd_sets *sets; /* looked up by progress */
+    const struct hvd_sets *sets; /* tells whether a set is aborted */
     struct hvd_net *net; /* NULL on a single node */
     struct hvd_shm *shm;
     struct hvd_mail *mail;
@@ -50,9 +50,9 @@ struct hvd_p2p_config {
     int64_t warning_ns; /* warn about messages that wait longer; 0: never */
 };
 
-/* Call at any time after the net is created: other ranks may have written to this one
- * earlier. The caller owns *out, and destroys it after the net, which may hold its
- * memory. */
+/* Call at any time after the net is created; messages that arrived earlier are not lost.
+ * The caller owns *out, and must destroy it after the net, because the net may still use
+ * its buffers. */
 int hvd_p2p_create(const struct hvd_p2p_config *config, struct hvd_p2p **out,
                    struct hvd_error *err);
 void hvd_p2p_destroy(struct hvd_p2p *p2p); /* NULL is fine */
@@ -92,8 +92,9 @@ bool hvd_p2p_are_moving(const struct hvd_p2p *p2p);
 int64_t hvd_p2p_deadline(const struct hvd_p2p *p2p);
 void hvd_p2p_warn(struct hvd_p2p *p2p, int64_t now_ns);
 
-/* Ends the messages that wait in an aborted set. Transfers under way continue to their
- * end; so does a send until the other rank has refused it. */
+/* Ends the receives of an aborted set that have no message yet, and discards stored
+ * messages. Transfers that have begun continue to their end. A send that waits for a
+ * receive ends when the other rank answers ABORTED. */
 void hvd_p2p_abort_set(struct hvd_p2p *p2p, const struct hvd_set *set);
 
 /* flush: begins the shutdown; nothing may be started afterwards. have_drained: whether

@@ -4,8 +4,9 @@
  *
  *   p2p.c         opening, closing and dispatch of envelopes
  *   sending       messages that this rank sends
- *   receiving     messages that it receives or stores for a receive; hvd_p2p_abort_set
- *   peers.c       per-rank state: messages written and taken; ends and failures */
+ *   receiving     messages that it receives, or stores until a receive starts;
+ *                 hvd_p2p_abort_set
+ *   peers.c       functions that the others share: per-rank state, ends, errors */
 #ifndef HVD_P2P_STATE_H
 #define HVD_P2P_STATE_H
 
@@ -36,7 +37,7 @@ struct hvd_p2p {
     struct hvd_transfers transfers;
     struct hvd_transfer_row moving; /* transfers in state SENDING or READING */
     int receiving; /* number of transfers that arrive in pieces */
-    /* number of peers that have yet to answer, and of peers that wait for an answer */
+    /* number of peers whose answer to FLUSH is due here, and number that wait for ours */
     int flushing;
     int asking;
     bool is_over; /* all messages have been dropped */
@@ -56,11 +57,12 @@ struct hvd_p2p_peer *hvd_p2p_peer_of(struct hvd_p2p *p2p, int rank);
 int hvd_p2p_write(struct hvd_p2p *p2p, int rank, struct hvd_envelope envelope,
                   const void *payload);
 
-/* Ends the request and frees the transfer. */
+/* Ends the request with this status and frees the transfer. */
 void hvd_p2p_end(struct hvd_p2p *p2p, struct hvd_transfer *transfer, int status,
                  const char *text);
 
-/* Ends an entry for which memory ran out. */
+/* Ends the request of an entry, and the job, because memory ran out. Returns
+ * HVD_ERR_NOMEM. */
 int hvd_p2p_lose(struct hvd_p2p *p2p, struct hvd_entry *entry);
 
 /* Returns the reason why the set has been aborted; NULL if it has not. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks with which this one exchanges messages; ends and failures of messages. */
+/* Functions that sending and receiving share: per-rank state, ending requests, errors. */
 #include <inttypes.h>
 #include <stdlib.h>
 

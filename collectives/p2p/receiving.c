@@ -17,7 +17,7 @@ _Static_assert((int)HVD_ANY_SOURCE == (int)HVD_MATCHING_ANY, "the interface's nu
 /* Bytes to read of one message before other messages get their turn. */
 static const uint64_t read_at_once = 4 << 20;
 
-/* A sender is told how much was taken whenever this much of the window is due. */
+/* TAKEN tells the sender each time this much of its window has been freed. */
 static const uint64_t told_every = HVD_EAGER_WINDOW / 4;
 
 /* A message that has arrived and waits for a receive. */
@@ -27,8 +27,8 @@ struct arrival {
     char payload[];
 };
 
-/* Counts a small message of the rank as taken, because it needs no memory here any
- * more. */
+/* Gives the sender its part of the window back, once a small message is no longer
+ * stored. */
 static int release_memory(struct hvd_p2p *p2p, int rank, uint64_t bytes)
 {
     struct hvd_p2p_peer *peer = p2p->peers[rank];
@@ -54,7 +54,7 @@ static bool read_some(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *
         hvd_p2p_fail(p2p, status, "cannot read the memory of another rank of this node");
     }
     if (status != 0) {
-        transfer->is_lost = true; /* the control tree reports it */
+        transfer->is_lost = true; /* the sender is gone; the control tree reports that */
         return false;
     }
     transfer->done += piece;

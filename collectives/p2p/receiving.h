@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Receives messages. A message that arrives before its receive is stored; its data is
- * read in place or arrives in pieces.
+/* Receives messages, and stores small messages and offers that arrive before their
+ * receive. A large message is read from the sender's memory or arrives in pieces.
  *
  * Functions that return int return 0 or the failure of the job. */
 #ifndef HVD_RECEIVING_H

@@ -105,7 +105,7 @@ static void tell_waiting(const struct hvd_transfer *transfer, int rank, int64_t 
             transfer->item.set);
 }
 
-/* Warns only about the oldest transfer, which is enough. */
+/* Logs one line, about the oldest of the transfers that are due. It covers the others. */
 void hvd_transfers_warn(struct hvd_transfers *transfers, int rank, int64_t warning_ns,
                         int64_t now_ns)
 {

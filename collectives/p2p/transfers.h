@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sends and receives of this rank, and those that have waited for long. Pure. */
+/* The list of sends and receives of this rank, and warnings about those that wait long.
+ * Pure. */
 #ifndef HVD_TRANSFERS_H
 #define HVD_TRANSFERS_H
 
@@ -39,8 +40,8 @@ struct hvd_transfer {
 struct hvd_transfers {
     struct hvd_transfer *oldest;
     struct hvd_transfer *newest;
-    /* the oldest transfer that no warning covers; all before it have been waiting for
-     * long */
+    /* The oldest transfer without a warning. All older ones were due already, and are
+     * covered by a warning. */
     struct hvd_transfer *untold;
     uint64_t numbers; /* number of the latest transfer */
 };
@@ -67,8 +68,8 @@ void hvd_transfer_row_take_out(struct hvd_transfer_row *row, struct hvd_transfer
 struct hvd_transfer *hvd_transfer_row_find(struct hvd_transfer_row *row, uint64_t number,
                                            uint64_t bytes);
 
-/* deadline returns when a transfer will have waited for warning_ns, or -1. warn logs the
- * oldest transfer that has, once. rank: this rank. */
+/* deadline returns when the oldest transfer without a warning will have waited for
+ * warning_ns, or -1. warn logs that transfer if it is due; rank: this rank. */
 int64_t hvd_transfers_deadline(const struct hvd_transfers *transfers, int64_t warning_ns);
 void hvd_transfers_warn(struct hvd_transfers *transfers, int rank, int64_t warning_ns,
                         int64_t now_ns);
