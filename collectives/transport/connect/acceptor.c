@@ -14,9 +14,9 @@
 /* A rank says hello at once; a stranger that says nothing is disconnected after this
  * time. */
 #define HELLO_MS 5000
-/* Time for the proof after a hello: a rank on a busy or swapping node may take long to
- * compute it, and disconnecting it could make it believe that its node or ours is dead.
- * This time costs little: the number of pending connections is limited. */
+/* Time for the proof after a hello. A rank on a busy or swapping node may take long to
+ * compute it; if disconnected, it might report a dead node. This time costs little: the
+ * number of pending connections is limited. */
 #define PROOF_MS 60000
 /* How long to accept no connections after the process or the system ran out of room for
  * another one. */

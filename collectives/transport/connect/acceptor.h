@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The accepting side of connections: the parent of control links, or the receiver of
- * streams. It accepts connections, and each must prove that it is a child; until then it
- * is pending. Strangers cost only a bounded time and a bounded number of descriptors: if
- * too many connections are pending, the oldest that has not said hello is closed. */
+ * streams. Each accepted connection is pending until its other end has proved to be a
+ * rank of the job, called the child. Strangers cost only a bounded time and a bounded
+ * number of descriptors: if too many connections are pending, the oldest that has not
+ * said hello is closed. */
 #ifndef HVD_ACCEPTOR_H
 #define HVD_ACCEPTOR_H
 
@@ -30,8 +31,8 @@ struct hvd_acceptor_doors {
 /* Closes the sockets that are open. */
 void hvd_acceptor_doors_close(struct hvd_acceptor_doors *doors);
 
-/* Starts to watch the sockets for `children` children of self. The secret of self is
- * borrowed. */
+/* Creates an acceptor for `children` children of self, which accepts on these sockets.
+ * The secret of self is borrowed. */
 int hvd_acceptor_create(const struct hvd_handshake_party *self,
                         const struct hvd_acceptor_doors *doors, int children,
                         struct hvd_acceptor **out);

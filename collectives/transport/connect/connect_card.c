@@ -13,7 +13,7 @@
 
 #include "pmix_boot/sock/listen_address.h"
 
-/* Fills in machine and network. Both are 0 if /proc has no answer; then this host equals
+/* Fills in machine and network. Both stay 0 if /proc cannot be read; the host then equals
  * no other. */
 static void name_host(struct hvd_connect_card *card)
 {

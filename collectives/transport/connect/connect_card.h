@@ -8,7 +8,8 @@
 
 #include "pmix_boot/sock/socket.h"
 
-/* A node with more usable addresses publishes the most promising ones. */
+/* The largest number of addresses in a card. A node that has more of them publishes the
+ * most promising ones. */
 #define HVD_CONNECT_CARD_ADDRESSES HVD_SOCKET_ADDRESSES
 
 struct hvd_connect_card {

@@ -11,12 +11,13 @@
 #define HVD_CONNECT_PROTOCOL_H
 
 enum hvd_connect_type {
-    /* above all types of the layers that use a connection */
+    /* messages after the handshake have types below this one, or from HVD_CONNECT_TYPES
+     * on */
     HVD_CONNECT_HELLO = 0x40000000,
     HVD_CONNECT_CHALLENGE,
     HVD_CONNECT_PROOF,
     HVD_CONNECT_WELCOME,
-    HVD_CONNECT_TYPES, /* types of the connection's user begin here */
+    HVD_CONNECT_TYPES, /* the first type that the control tree may use for itself */
 };
 
 #endif

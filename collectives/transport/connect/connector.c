@@ -17,8 +17,8 @@
  * doubles with each round, up to the maximum. */
 #define CONNECT_MS 500
 #define CONNECT_MAX_MS 8000
-/* Time for an answer: the parent's kernel accepts the connection at once, but the parent
- * itself answers only when it has started as far as this rank. */
+/* Time limit for an answer. The parent's kernel accepts the connection at once, but the
+ * parent answers only once its own start has come this far. */
 #define ANSWER_MS 5000
 /* Pause between two rounds through the addresses. */
 #define PAUSE_MS 50

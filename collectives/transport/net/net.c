@@ -55,7 +55,8 @@ struct hvd_net {
 
 /* --- the scope of device memory --- */
 
-/* Returns whether the caller must leave the scope. */
+/* Enters the scope, unless the net is in the scope already. Returns whether the caller
+ * must leave the scope. */
 static bool enter_scope(struct hvd_net *net)
 {
     if (!net->is_in_scope) {
@@ -405,8 +406,8 @@ static int copy_addresses(struct hvd_net *net, const struct hvd_net_job *job)
     return 0;
 }
 
-/* Returns the number of ranks that have UCX, and in *without the first that lacks it, or
- * -1. Fails if a card cannot be read. */
+/* Counts the ranks that have UCX, and sets *without to the first rank that lacks it, or
+ * to -1. Returns the count, or a failure if a card cannot be read. */
 static int count_ucx(const struct hvd_net *net, int size, int *without)
 {
     int count = 0;

@@ -48,7 +48,7 @@ struct hvd_net_op {
     /* Sends only: over TCP the first `covered` bytes are authenticated even if
      * HVD_NET_SECURITY does not ask for it. SIZE_MAX means all bytes. */
     size_t covered;
-    bool is_device; /* data is memory of the scope's GPU */
+    bool is_device; /* data is GPU memory; see hvd_net_use_scope */
     /* HVD_INPROGRESS, 0 or negative. The members from here on belong to the net. */
     int status;
     size_t done;
@@ -84,7 +84,7 @@ struct hvd_net_job {
 };
 
 /* Tells the net about its job, which is copied. Call once, before all functions except
- * address and has_cuda. Endpoints open when they are first used. */
+ * address, has_cuda and watch. Endpoints open when they are first used. */
 int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
                     struct hvd_error *err);
 
@@ -140,7 +140,8 @@ int hvd_net_progress(struct hvd_net *net, int *failed_peer);
 int hvd_net_fd(const struct hvd_net *net);
 int hvd_net_arm(struct hvd_net *net);
 
-/* Whether messages handed over have yet to leave this process; progress moves them. */
+/* Whether messages given to hvd_net_send are still in this process; progress moves them
+ * out. */
 bool hvd_net_is_sending(const struct hvd_net *net);
 
 /* Returns the first failed peer, or -1; *reason is the transport's text (borrowed). */

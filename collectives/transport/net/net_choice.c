@@ -54,8 +54,9 @@ int hvd_net_choice_security(enum hvd_net_security *security, struct hvd_error *e
                     text);
 }
 
-/* Finds out whether the protection that the user asked for rules out RDMA, which cannot
- * be protected, and says why. Unknown words are reported by hvd_net_create. */
+/* Returns true and writes the setting to text if HVD_NET_SECURITY rules out RDMA, which
+ * cannot be authenticated or encrypted. Ignores unknown words, because hvd_net_create
+ * reports them. */
 static bool is_too_open(char *text, size_t size)
 {
     enum hvd_net_security security;

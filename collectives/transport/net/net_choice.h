@@ -31,12 +31,12 @@ const char *hvd_net_choice_security_word(enum hvd_net_security security);
  * *is_wrong. */
 enum hvd_net_choice hvd_net_choice_of(const char *text, bool *is_wrong);
 
-/* Finds out why messages of this rank go through sockets, over TCP or UCX. Returns false
- * if they use RDMA. */
+/* Returns true and writes the reason to text if messages of this rank go through sockets,
+ * over TCP or UCX. Returns false if they go over RDMA. */
 bool hvd_net_choice_has_no_rdma(enum hvd_net_choice choice, char *text, size_t size);
 
-/* Finds out why this rank does not use UCX, worded as the end of a sentence:
- * "UCX_TLS=tcp". Returns false if it uses UCX. */
+/* Returns true and writes the reason to text if this rank does not use UCX. Returns false
+ * if it does. The text is the end of a sentence, such as "UCX_TLS=tcp". */
 bool hvd_net_choice_obstacle(enum hvd_net_choice choice, char *text, size_t size);
 
 #endif

@@ -88,7 +88,8 @@ static struct early *make_early(struct early_list *list, size_t bytes)
     return early;
 }
 
-/* Almost always appends; a network with several paths may swap neighbours. */
+/* Inserts by sequence number. This is almost always at the end; only a network with
+ * several paths may deliver out of order. */
 static void insert_early(struct early_list *list, struct early *early)
 {
     struct early **place = &list->first;
@@ -106,8 +107,8 @@ static void insert_early(struct early_list *list, struct early *early)
     }
 }
 
-/* Keeps the arrival for later. Returns HVD_INPROGRESS if its data itself is kept, 0 if
- * the data was copied, or HVD_ERR_NOMEM. */
+/* Stores an early fragment. Returns 0 if its data was copied, HVD_INPROGRESS if the list
+ * keeps the network's buffer and releases it later, or HVD_ERR_NOMEM. */
 static int keep_early(struct early_list *list, const struct hvd_net_flow_arrival *arrival)
 {
     bool is_copied = arrival->release == NULL;
@@ -233,8 +234,8 @@ void hvd_net_flow_destroy(struct hvd_net_flow *flow)
     free(flow);
 }
 
-/* Returns the cost of a fragment. The receiver never stores data that it fetches, so only
- * the fragment itself counts then. */
+/* Returns how much of the window a fragment uses. Data that the receiver fetches costs
+ * nothing, because the receiver never stores it. */
 static uint32_t cost_of(size_t bytes, bool is_fetched)
 {
     return (is_fetched ? 0 : (uint32_t)bytes) + HVD_NET_FRAGMENT_COST;
@@ -340,8 +341,8 @@ static int pump_window(struct hvd_net_flow *flow)
     return status;
 }
 
-/* Counts the next fragment in order, of cost `taken`, as taken; sends an acknowledgement
- * if those due add up to a quarter of the window. */
+/* Counts a fragment of cost `taken` as taken. Sends an acknowledgement once a quarter of
+ * the window is unacknowledged. */
 static int advance_flow(struct hvd_net_flow *flow, uint32_t taken)
 {
     flow->next_in++;
@@ -351,8 +352,8 @@ static int advance_flow(struct hvd_net_flow *flow, uint32_t taken)
                : send_part(flow, NULL, 0, 0);
 }
 
-/* Fetches the bytes of an offer into the first receive; the offer belongs to the network
- * from now on. A failure ends only this receive, because the order of messages is not
+/* Fetches the bytes of an offer into the first receive. The offer then belongs to the
+ * network. A failure ends only this receive, because the order of messages is not
  * affected. */
 static int fetch_offer(struct hvd_net_flow *flow, const void *offer, size_t bytes)
 {
@@ -367,7 +368,7 @@ static int fetch_offer(struct hvd_net_flow *flow, const void *offer, size_t byte
     return advance_flow(flow, cost_of(bytes, true));
 }
 
-/* Takes the next fragment in order, for which a receive is posted. */
+/* Gives the next fragment in order to the first posted receive. */
 static int take_next(struct hvd_net_flow *flow, const void *data, size_t bytes,
                      bool is_offer)
 {
@@ -404,7 +405,7 @@ static int take_early(struct hvd_net_flow *flow)
 
         status = take_next(flow, early->data, early->bytes, early->is_offer);
         if (early->is_offer && flow->next_in != early->sequence) {
-            early->release = NULL; /* the transport owns it now */
+            early->release = NULL; /* the transport owns the offer now */
         }
         drop_early(list);
     }

@@ -5,10 +5,10 @@
  *
  *   sender    cuts the message into fragments 0, 1, 2 ..., and sends them while
  *             cost(sent) - cost(taken) fits the window
- *   receiver  if a fragment is the next in order and a receive is posted, copies it into
- *             place or passes it to the receive's `take`; otherwise stores it until then.
- *             Acknowledges the fragments taken: in each fragment that it sends, or in an
- *             empty one once a quarter of the window is due
+ *   receiver  takes a fragment once it is the next in order and a receive is posted:
+ *             copies it into place or passes it to the receive's `take`. Stores it until
+ *             then. Acknowledges the fragments taken: in each fragment that it sends, or,
+ *             once a quarter of the window is unacknowledged, in an empty one
  *
  * A message in device memory is a single fragment, an offer: only the announcement
  * travels. Its bytes stay with the sender until a receive is posted and fetches them, and
@@ -59,7 +59,7 @@ struct hvd_net_fragment {
     size_t covered;
     struct hvd_net_op *op;
     struct hvd_net_flow *flow;
-    void *transport; /* for the transport's use, like the next two */
+    void *transport; /* this member and the next two belong to the transport */
     bool is_sealed;
     unsigned char tag[16];
     struct hvd_net_fragment *next_unused;
@@ -74,8 +74,7 @@ struct hvd_net_pool {
     int taken; /* number of fragments handed out and not returned */
 };
 
-/* Returns NULL if memory runs out. Only the pool's own members of the fragment are
- * set. */
+/* Returns a fragment for the caller to fill in, or NULL if memory runs out. */
 struct hvd_net_fragment *hvd_net_pool_get(struct hvd_net_pool *pool);
 void hvd_net_pool_put(struct hvd_net_pool *pool, struct hvd_net_fragment *fragment);
 void hvd_net_pool_finish(struct hvd_net_pool *pool);
@@ -102,16 +101,15 @@ int hvd_net_flow_create(const struct hvd_net_flow_link *link, uint32_t channel,
                         struct hvd_net_flow **out);
 void hvd_net_flow_destroy(struct hvd_net_flow *flow);
 
-/* A fragment that has arrived. data is valid during the call only, unless `release` is
- * set: then hvd_net_flow_arrived may keep it instead of copying; it returns
- * HVD_INPROGRESS, and calls release(release_context, data) later. Otherwise it returns 0.
- */
+/* A fragment that has arrived. If `release` is NULL, data is valid only during the call
+ * of hvd_net_flow_arrived, which returns 0. Otherwise hvd_net_flow_arrived may keep data:
+ * it then returns HVD_INPROGRESS, and calls release(release_context, data) later. */
 struct hvd_net_flow_arrival {
     const struct hvd_net_header *header; /* NULL if the message has no header of ours */
     const void *data;
     size_t bytes;
     /* data is the network's handle of bytes that are still with the sender; `release` is
-     * set */
+     * then set */
     bool is_offer;
     void (*release)(void *context, void *data);
     void *release_context;

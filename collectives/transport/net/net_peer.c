@@ -40,7 +40,7 @@ void hvd_net_peer_destroy(struct hvd_net_peer *peer)
 static struct hvd_net_channel *slot_of(struct hvd_net_channel *channels,
                                        uint32_t capacity, uint32_t number)
 {
-    /* spreads any numbering over the table */
+    /* multiplicative hash: channel numbers may be consecutive or share their low bits */
     uint32_t i = (number * 0x9e3779b1u >> 16) & (capacity - 1);
 
     while (channels[i].flow != NULL && channels[i].number != number) {

@@ -29,25 +29,25 @@ bool hvd_net_seal_has_aes(void);
 
 struct hvd_net_cipher;
 
-/* The state of one end. If zeroed, it protects objects with a key of zeros; only tests
- * use that. */
+/* The state of one end. Zeroed, it is for tests: protection OBJECTS with a key of
+ * zeros. */
 struct hvd_net_seal {
     enum hvd_net_protection protection;
     struct hvd_seal tags;
     struct hvd_net_cipher *cipher; /* NULL if nothing is encrypted */
 };
 
-/* The parts of a fragment, in the caller's memory. */
+/* The parts of a fragment other than its data, in the caller's memory. */
 struct hvd_net_sealed {
     const void *front;
     size_t front_bytes; /* at most HVD_SEAL_MOST_FRONT_BYTES */
-    /* number of bytes that OBJECTS covers, as the header says */
+    /* with OBJECTS: number of data bytes, from the first on, that the tag covers */
     size_t covered;
     unsigned char *tag; /* HVD_SEAL_TAG_BYTES */
 };
 
-/* keys: the keys of the connection, on which the child sends. Returns 0 or
- * HVD_ERR_NOMEM. */
+/* Prepares one end of a connection on which the child of the handshake sends, with the
+ * child's keys. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_net_seal_init(struct hvd_net_seal *seal, enum hvd_net_protection protection,
                       const struct hvd_handshake_keys *keys);
 void hvd_net_seal_finish(struct hvd_net_seal *seal);

@@ -13,7 +13,7 @@
 #include "gpu_binding/base/hvd_status.h"
 
 enum {
-    MAGIC = 0x32766468, /* change it together with the layout */
+    MAGIC = 0x32766468, /* change it whenever struct front changes */
     MOST_AT_ONCE = 16, /* fragments per writev */
     MOST_READS = 8, /* reads of one connection before the others get their turn */
 };
@@ -78,8 +78,8 @@ void hvd_net_outlet_finish(struct hvd_net_outlet *outlet)
     outlet->encrypted = NULL;
 }
 
-/* Fills in the header of a fragment. Makes the tag only once, even if the socket is full
- * several times. */
+/* Fills in the header of a fragment. Makes the tag at the first call only: a fragment
+ * that a full socket delays comes here several times. */
 static void make_front(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment,
                        struct front *front)
 {

@@ -14,7 +14,8 @@
 
 /* --- outgoing --- */
 
-/* If zeroed except for fd -1, it is not connected yet and queues fragments. */
+/* The sending end of a connection. Zero-initialise it and set fd to -1; it queues
+ * fragments until fd is a connected socket. */
 struct hvd_net_outlet {
     int fd; /* non-blocking; owned by the caller */
     struct hvd_net_fragment *first; /* linked through fragment->transport */
@@ -41,8 +42,8 @@ typedef void hvd_net_sent(void *context, struct hvd_net_fragment *fragment, int 
  * sets errno. */
 int hvd_net_outlet_send(struct hvd_net_outlet *outlet, struct hvd_net_fragment *fragment);
 
-/* Writes queued fragments until the socket is full. Returns how many went out, or
- * HVD_ERR_PEER and sets errno. */
+/* Writes queued fragments until the socket is full. Returns how many fragments are
+ * written, or HVD_ERR_PEER and sets errno. */
 int hvd_net_outlet_flush(struct hvd_net_outlet *outlet, hvd_net_sent *sent,
                          void *context);
 
@@ -52,8 +53,8 @@ void hvd_net_outlet_drop(struct hvd_net_outlet *outlet, int status, hvd_net_sent
 
 /* --- incoming --- */
 
-/* Read buffers, shared by connections: usually a connection has no partial fragment left
- * over, and needs no buffer. Zero-initialise it. */
+/* Read buffers that connections share. A connection needs one only while it has received
+ * part of a fragment. Zero-initialise it. */
 struct hvd_net_buffers {
     struct hvd_net_buffer *unused;
 };
@@ -72,10 +73,13 @@ struct hvd_net_inlet {
 typedef int hvd_net_arrived(void *context, const struct hvd_net_header *header,
                             const void *data, size_t bytes);
 
-/* Reads for a bounded time. Returns how many fragments arrived; HVD_ERR_PEER if the
- * connection has ended, with errno, which is 0 if it ended in order and between two
- * fragments; HVD_ERR_NET if the bytes are not those that the other end sent;
- * HVD_ERR_NOMEM; or a failure of `arrived`. */
+/* Reads for a bounded time. Returns how many fragments arrived, or a failure of
+ * `arrived`, or
+ *
+ *   HVD_ERR_PEER    the connection has ended; errno is 0 if it ended in order and
+ *                   between two fragments
+ *   HVD_ERR_NET     the bytes are not those that the other end sent
+ *   HVD_ERR_NOMEM   there is no buffer */
 int hvd_net_inlet_read(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers,
                        hvd_net_arrived *arrived, void *context);
 

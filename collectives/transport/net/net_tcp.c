@@ -24,10 +24,11 @@
 
 enum {
     MOST_EVENTS = 32,
-    /* A live host accepts at once, unless it is busy or the first packets are lost. */
+    /* Time limit for opening a connection. A live host accepts at once, unless it is busy
+     * or the first packets are lost. */
     CONNECT_MS = 20000,
-    /* The minimum number of attempts before giving up: on a busy machine this rank itself
-     * may not have run for all that time, and must not blame another one. */
+    /* The minimum number of attempts before giving up. On a busy machine this rank may
+     * have got no CPU for all that time, and must not blame the peer. */
     FEW_ATTEMPTS = 3,
     REASON_BYTES = 200,
 };
@@ -105,8 +106,8 @@ static void unwatch_fd(struct hvd_net_tcp *tcp, int fd)
     epoll_ctl(tcp->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
 }
 
-/* Watches a descriptor for these events. Only the last descriptor is remembered, because
- * closing a descriptor removes it from epoll. */
+/* Watches a descriptor for these events. Earlier descriptors of the endpoint are closed,
+ * and closing removed them from epoll. */
 static bool watch_endpoint(struct endpoint *endpoint, int fd, uint32_t events)
 {
     if (fd < 0 || (fd == endpoint->watched_fd && events == endpoint->watched)) {
@@ -164,8 +165,8 @@ static void fail_endpoint(struct endpoint *endpoint, const char *reason)
     tcp->is_closing_due = true;
 }
 
-/* Also called after an orderly end: only the control tree knows whether it was
- * expected. */
+/* Fails the endpoint because its connection ended, even if it ended in order (error 0):
+ * only the control tree knows whether that was expected. */
 static void lose_endpoint(struct endpoint *endpoint, int error)
 {
     fail_endpoint(endpoint, error == 0 ? "it closed the connection" : strerror(error));
@@ -208,7 +209,7 @@ static void open_outlet(struct endpoint *endpoint)
         fail_endpoint(endpoint, hvd_status_name(status));
         return;
     }
-    /* the control sockets detect dead hosts */
+    /* no time limit for unsent data: the control sockets detect dead hosts */
     hvd_socket_be_patient(endpoint->outlet.fd);
     flush_endpoint(endpoint);
 }
@@ -222,7 +223,8 @@ static void drive_connector(struct endpoint *endpoint, short revents, int64_t no
         open_outlet(endpoint);
         return;
     }
-    /* the stall inspector reports a peer that takes too long */
+    /* a peer that has accepted but not answered is busy: the stall inspector reports
+     * it */
     if (hvd_connector_is_waiting(endpoint->connector)) {
         endpoint->give_up_ms = now_ms + CONNECT_MS;
     }
@@ -281,8 +283,8 @@ static int fragment_arrived(void *context, const struct hvd_net_header *header,
     return 0;
 }
 
-/* Reads from an inbound connection. If its rank has ended, the control tree reports that.
- * If the data is not valid, the connection is closed, and the sender notices. */
+/* Reads from an inbound connection. If it has ended, the control tree reports the dead
+ * rank. If the data is not valid, closes the connection, which the sender notices. */
 static int on_inbound(struct inbound *inbound)
 {
     struct hvd_net_tcp *tcp = inbound->tcp;
@@ -401,7 +403,7 @@ static void step_door(struct hvd_net_tcp *tcp)
     hvd_acceptor_step(tcp->acceptor, tcp->polled, hvd_clock_ms(), admit_rank, tcp);
 }
 
-/* Handles the deadlines of connections being opened, at both ends. */
+/* Handles the deadlines of connections that this rank is opening or accepting. */
 static void step_timed(struct hvd_net_tcp *tcp)
 {
     const int64_t now_ms = hvd_clock_ms();
@@ -521,7 +523,7 @@ static int send_fragment(void *self, void *opened, struct hvd_net_fragment *frag
     status = hvd_net_outlet_send(&endpoint->outlet, fragment);
     if (status == HVD_INPROGRESS && was_empty && endpoint->outlet.fd >= 0 &&
         !watch_endpoint(endpoint, endpoint->outlet.fd, wanted_events(endpoint))) {
-        /* nothing would report when there is room for it */
+        /* without epoll, progress would not learn that the socket has room again */
         endpoint->outlet.first = NULL;
         return HVD_ERR_PEER;
     }
@@ -609,7 +611,7 @@ static int tcp_fd(const void *self)
     return ((const struct hvd_net_tcp *)self)->epoll_fd;
 }
 
-/* Arming needs no call: epoll also reports events that are already there. */
+/* epoll needs no arming, because it also reports events that are already there. */
 static int arm_tcp(void *self)
 {
     return ((const struct hvd_net_tcp *)self)->is_closing_due ? HVD_INPROGRESS : 0;

@@ -39,7 +39,7 @@ struct hvd_net_transport {
     bool (*has_cuda)(const void *self);
     /* Returns the number of events handled. */
     int (*progress)(void *self);
-    /* As hvd_net_fd and hvd_net_arm. */
+    /* These do the same as hvd_net_fd and hvd_net_arm. */
     int (*fd)(const void *self);
     int (*arm)(void *self);
     /* Closes without waiting for peers and drops operations under way. NULL is

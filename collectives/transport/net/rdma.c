@@ -10,7 +10,7 @@
 
 #include "gpu_binding/base/env.h"
 
-/* Whether the port in this directory is up: "4: ACTIVE". */
+/* Whether the port is up, according to its file in the folder `ports`: "4: ACTIVE". */
 static bool is_up(const char *ports, const char *port)
 {
     char path[512], text[32] = "";
@@ -101,7 +101,7 @@ bool hvd_rdma_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size)
            name_variable(HVD_ENV_NCCL_NET, net, text, size);
 }
 
-/* Whether a word of the list, up to its ':', starts with one of the wanted words. */
+/* Whether the list has a word that is a wanted one, or continues it after ':' or '_'. */
 static bool has_word(const char *list, const char *const *wanted)
 {
     for (const char *at = list; *at != '\0'; at += *at == ',') {
@@ -120,7 +120,8 @@ static bool has_word(const char *list, const char *const *wanted)
     return false;
 }
 
-/* Whether a list such as "mlx5_0:1,..." names an adapter of "mlx5_0, mlx5_1". */
+/* Whether `devices`, such as "mlx5_0:1,...", has the name of an adapter in `names`, such
+ * as "mlx5_0, mlx5_1", or is "all". */
 static bool names_a_card(const char *devices, const char *names)
 {
     for (const char *at = names; *at != '\0';) {

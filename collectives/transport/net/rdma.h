@@ -12,20 +12,22 @@ struct hvd_rdma_devices {
     bool has_peermem; /* the kernel module nvidia_peermem is loaded */
 };
 
-/* Finds the adapters. root replaces /, for tests; otherwise "". */
+/* Finds the adapters. root is the folder to read instead of /, for tests; otherwise
+ * "". */
 void hvd_rdma_find(const char *root, struct hvd_rdma_devices *devices);
 
 /* Returns the value of a variable, or NULL if it is not set. */
 typedef const char *hvd_look_up(const char *name);
 
-/* Finds the variable that prevents NCCL, or UCX, from using the adapters, with its value:
- * "NCCL_IB_DISABLE=1". Returns false if there is none. Pure. */
+/* Finds an environment variable that prevents NCCL, or UCX, from using the adapters.
+ * Returns true and writes it to text, such as "NCCL_IB_DISABLE=1"; false if there is
+ * none. Pure. */
 bool hvd_rdma_nccl_obstacle(hvd_look_up *look_up, char *text, size_t size);
 bool hvd_rdma_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text,
                            size_t size);
 
-/* Finds out why UCX cannot use an adapter of this node: none is active, or the
- * environment forbids it. Returns false if it can. */
+/* Returns true and writes the reason to text if UCX cannot use an adapter of this node:
+ * none is active, or the environment forbids it. Returns false if UCX can use one. */
 bool hvd_rdma_is_unusable(char *text, size_t size);
 
 #endif

@@ -14,7 +14,8 @@
 struct hvd_ucx;
 
 struct hvd_ucx_settings {
-    bool has_rdma; /* leaves out TCP, unless the user names it in UCX_TLS */
+    /* the node has RDMA: UCX leaves out TCP, unless the user names it in UCX_TLS */
+    bool has_rdma;
     /* receives the lines that UCX would print, unless the user sets UCX_LOG_LEVEL */
     void (*log)(const char *line);
 };

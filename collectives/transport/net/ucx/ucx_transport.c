@@ -136,8 +136,8 @@ static int open_context(struct hvd_ucx *ucx, bool has_rdma, struct hvd_error *er
     ucs_status_t status = ucp_config_read(NULL, NULL, &config);
 
     if (status == UCS_OK && getenv(HVD_ENV_UCX_TLS) == NULL) {
-        /* Ranks of one node have their own shared memory. TCP is not needed if there is
-         * RDMA, and its ports would trust anyone who connects. */
+        /* Ranks of one node use shared memory of hvd. TCP is not needed if there is RDMA,
+         * and its ports would trust anyone who connects. */
         status = ucp_config_modify(config, "TLS", has_rdma ? "^shm,tcp" : "^shm");
     }
     if (status == UCS_OK) {
