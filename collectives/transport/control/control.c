@@ -315,7 +315,7 @@ static int deliver_messages(struct hvd_control *control, struct hvd_neighbour *n
                             hvd_control_handler handler, void *context)
 {
     int index = (int)(neighbour - control->neighbours);
-    int from = control->boot->rank == 0 ? index : index - 1; /* the parent gets -1 */
+    int from = control->boot->rank == 0 ? index : index - 1; /* -1 for the parent */
     struct hvd_link_message message;
     int handled = 0;
     int status;
@@ -370,8 +370,8 @@ static int serve_neighbour(struct hvd_control *control, struct hvd_neighbour *ne
         hvd_link_flush(neighbour->link);
     }
     status = hvd_link_read(neighbour->link);
-    /* Deliver even if the other end is gone: the reason why may already have been read,
-     * behind GO. */
+    /* Deliver even if the other end has closed its socket: the message with the reason
+     * may have been read together with GO. */
     handled = deliver_messages(control, neighbour, handler, context);
     if (status < 0 || handled < 0) {
         lose_neighbour(control, neighbour, status < 0 ? status : handled);

@@ -27,7 +27,8 @@
 
 /* State of a neighbour. */
 struct progress {
-    bool is_joined; /* its later death, a closed link, ends the job */
+    /* JOINED has arrived: from now on a closed link is a death, which ends the job */
+    bool is_joined;
     bool is_ready; /* all ranks below it are connected */
 };
 
@@ -93,8 +94,8 @@ static bool admit_child(void *context, int child, struct hvd_link *link,
     return false;
 }
 
-/* Handles a death or an invalid message. A child that has not joined may connect
- * again. */
+/* Handles the loss of a link, by a death or an invalid message. A child that has not
+ * joined may connect again. */
 static void lose_neighbour(struct connect *connect, struct hvd_neighbour *neighbour,
                            int status)
 {
@@ -139,8 +140,8 @@ static void hand_out(struct connect *connect)
     connect->is_handed_out = true;
 }
 
-/* Tells the parent once all ranks below are connected; tells the children once all ranks
- * of the job are. */
+/* Tells the parent once this rank and all ranks below it are connected. Tells the
+ * children once the whole tree is connected. */
 static void pass_on(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
@@ -353,7 +354,7 @@ static void add_hints(const struct connect *connect, char *text, size_t size)
     }
 }
 
-/* Gives up when the time limit has passed. */
+/* Ends the job because the time limit has passed. */
 static void give_up(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
@@ -388,8 +389,8 @@ static void give_up(struct connect *connect)
     hvd_control_propagate(control, &abort, NULL);
 }
 
-/* Whether a rank died before it connected. Such a death closes no socket of ours; only
- * the service of an elastic job knows it. */
+/* Whether the service of an elastic job knows of a rank that died before it connected; if
+ * so, ends the job. No socket of this rank shows such a death. */
 static bool is_lost(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
@@ -528,8 +529,8 @@ static int settle_control(struct hvd_control *control, struct hvd_error *err)
             return hvd_fail(err, HVD_ERR_SYS, "cannot watch a control connection: %m");
         }
     }
-    /* Messages behind GO may already have been read; no socket becomes readable for
-     * these. */
+    /* Messages that follow GO may have been read with it; no socket becomes readable for
+     * them. */
     hvd_control_wake(control);
     return 0;
 }

@@ -15,7 +15,7 @@ enum {
 
 /* Payload of JOINED from a local rank, and of SHARE. */
 struct announcement {
-    /* the rank that the descriptor belongs to; LEADERS: the leader's common descriptor */
+    /* the rank that the descriptor belongs to; LEADERS: the one that the leader shares */
     int32_t local_rank;
     int32_t is_there; /* 0 if no descriptor comes with the message */
 };

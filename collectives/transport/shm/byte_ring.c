@@ -152,8 +152,8 @@ int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote)
     if (hvd_ring_is_waiting(writer)) {
         *wrote |= write_queue(writer);
         set_waiting(writer);
-        /* A reader may have made room just before it could see the flag that this writer
-         * waits. */
+        /* A reader that made room before it could see the flag does not notify this rank:
+         * look again. */
         while (hvd_ring_is_waiting(writer) && write_queue(writer)) {
             *wrote = true;
         }
@@ -297,7 +297,7 @@ int hvd_ring_next(struct hvd_ring_reader *reader, struct hvd_ring_message *messa
     if (!is_possible(reader)) {
         return HVD_ERR_ARG;
     }
-    if (is_whole(reader)) { /* the last call returned it */
+    if (is_whole(reader)) { /* the previous call returned this message */
         free(reader->message);
         reader->message = NULL;
     }

@@ -12,8 +12,8 @@
  * are too long give HVD_ERR_ARG, in this call and all later ones. The caller checks the
  * payload.
  *
- * Sleeping: accesses to `written`, `read` and `is_waiting` that one side must not miss
- * before it sleeps are sequentially consistent; see mail.h.
+ * Sleeping: `written`, `read` and `is_waiting` are accessed with sequential consistency
+ * wherever a side could otherwise miss a change and fall asleep; see mail.h.
  *
  * Threads: one at a time per writer and per reader. */
 #ifndef HVD_BYTE_RING_H
@@ -51,7 +51,7 @@ struct hvd_ring_writer {
     uint64_t written;
     uint64_t free_until; /* readers have left room at least up to this position */
     bool is_broken; /* a reader's position was impossible */
-    char *queue; /* waiting bytes [begin, end), in the form they will have in the ring */
+    char *queue; /* bytes [begin, end) wait for room, in the same format as in the ring */
     size_t begin;
     size_t end;
     size_t capacity;
@@ -90,8 +90,8 @@ int hvd_ring_send(struct hvd_ring_writer *writer, uint32_t type, const void *pay
                   size_t bytes, bool *wrote);
 
 /* Writes as many of the waiting bytes as fit; sets *wrote if the ring has new bytes. If
- * some bytes still wait, a reader that makes room from now on learns it from
- * hvd_ring_release. Returns 0 or HVD_ERR_ARG. */
+ * some bytes still wait, hvd_ring_release returns true to a reader that makes room from
+ * now on. Returns 0 or HVD_ERR_ARG. */
 int hvd_ring_flush(struct hvd_ring_writer *writer, bool *wrote);
 
 /* Whether bytes wait for room. */

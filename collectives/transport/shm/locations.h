@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* IN, OUT and LINE are in shared memory (shm_region.h), SEND and RECV in the rank's
- * own. */
+/* IN and OUT are slots for inputs and results, LINE is for data of a few bytes; these are
+ * in shared memory (shm_region.h). SEND and RECV are in the rank's own memory. */
 enum hvd_location_kind {
     HVD_LOCATION_IN,
     HVD_LOCATION_OUT,
@@ -17,7 +17,7 @@ enum hvd_location_kind {
 };
 
 enum {
-    HVD_LINE_BYTES = 24, /* size of one of the two LINEs */
+    HVD_LINE_BYTES = 24, /* size of a LINE; each rank has two, next to its counter */
 };
 
 /* Sizes of the locations; the same on all ranks. */

@@ -29,9 +29,9 @@ enum {
     LINE = 128, /* adjacent-line prefetch: shm_state.h */
     FRONT_BYTES = 4096, /* bytes in front of the rings of a pair */
     PAIR_RING_BYTES = 64 << 10,
-    /* Enough for one step of most models: the reports of a rank, about 100 bytes for each
-     * tensor that is not cached, and the decisions about the tensors of all ranks. Longer
-     * messages pass in pieces. */
+    /* Sizes of the rings for control mail, enough for one step of most models. A rank's
+     * reports go up, about 100 bytes for each tensor that is not cached; the decisions
+     * about the tensors of all ranks go down. Longer messages pass in pieces. */
     UP_BYTES = 32 << 10,
     DOWN_BYTES = 128 << 10,
 };
@@ -63,7 +63,7 @@ struct hvd_mail {
     char *memory;
     int local_rank;
     int local_size;
-    int words; /* words of each kind */
+    int words; /* number of words for each kind */
     bool is_delivering;
     struct box boxes[KINDS];
     struct hvd_ring_writer writer; /* writes control mail */
@@ -114,9 +114,8 @@ static _Atomic uint64_t *suppressed_of(const struct hvd_mail *mail, int local_ra
     return words_of(mail, KINDS, local_rank);
 }
 
-/* The order of suppressing and looking at the bits matters: a rank that sets a bit and
- * finds wake-ups no longer suppressed wakes this rank; otherwise this rank sees the bit.
- */
+/* No mail is missed once wake-ups are allowed again: a sender either sees that and wakes
+ * this rank, or has set its bit before, and this rank's next look finds the bit. */
 void hvd_mail_suppress_p2p(struct hvd_mail *mail, bool is_suppressed)
 {
     struct box *box = &mail->boxes[HVD_MAIL_P2P];
@@ -143,7 +142,8 @@ static void notify_rank(const struct hvd_mail *mail, enum hvd_mail_kind kind,
     }
 }
 
-/* Wakes all other ranks, which look at the ring itself. */
+/* Wakes all other ranks after the leader has written to its ring. Sets no bits, because
+ * they look at the ring. */
 static void wake_all(const struct hvd_mail *mail)
 {
     for (int i = 1; i < mail->local_size; i++) {
@@ -160,7 +160,7 @@ bool hvd_mail_has_come(const struct hvd_mail *mail, enum hvd_mail_kind kind)
         return false;
     }
     if (box->hot != NULL && hvd_ring_has_mail(&box->hot->reader)) {
-        return true; /* the words were not read: see serve_all */
+        return true; /* the words need not be read */
     }
     for (int i = 0; i < mail->words; i++) {
         bits |= atomic_load(&box->words[i]);
@@ -227,7 +227,7 @@ static void open_control(struct hvd_mail *mail)
                              mail->local_rank == 0 ? 0 : mail->local_rank - 1);
     }
     if (mail->local_rank > 0) {
-        mail->boxes[HVD_MAIL_CONTROL].hot = &mail->links[0]; /* it sets no bits */
+        mail->boxes[HVD_MAIL_CONTROL].hot = &mail->links[0]; /* the leader sets no bits */
     }
 }
 

@@ -36,8 +36,8 @@ static char *make_door(void)
     return door != MAP_FAILED ? door : NULL;
 }
 
-/* Frees this rank's door. If another rank may still write to it, the door stays mapped
- * and inaccessible, so that nothing else is mapped at its address. */
+/* Frees this rank's door (see write_there). If another rank may still write to it, the
+ * door stays mapped and inaccessible, so that nothing else is mapped at its address. */
 void hvd_shm_take_leave(struct hvd_shm *shm)
 {
     if (shm->door != NULL && !shm->is_door_kept) {
@@ -99,8 +99,8 @@ static bool is_there(const struct hvd_shm *shm, int local_rank)
            secret == line->secret;
 }
 
-/* Returns the status of a read or write that ended early, with errno. A rank that has
- * called hvd_shm_hide may have freed the memory. */
+/* Returns the status for the errno of a failed read or write. A fault is no error if the
+ * other rank has called hvd_shm_hide, because the rank may have freed the memory. */
 static int fail_access(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const char *verb)
 {
@@ -136,10 +136,12 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
 }
 
 /* Checks the secret, then writes. The pid cannot be reused between the two calls: the
- * kernel would have to use all other pids first. The door, a byte of its own page, is
- * written before the data: the kernel reaches the data only if the door is accessible, so
- * a writer that is stopped before the call, or between the calls, writes nothing later.
- */
+ * kernel would have to use all other pids first.
+ *
+ * Each rank has a door: a page of its own. The write starts with one byte of the door,
+ * and the kernel goes on to the data only if the door is accessible. So a writer that is
+ * stopped before the write, and continues after the other rank has closed its door,
+ * writes nothing. */
 static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const void *from, size_t bytes)
 {
@@ -200,7 +202,7 @@ static bool can_reach(const struct hvd_shm *shm, int local_rank)
     return process_vm_writev(pid, &near, 1, &far, 1, 0) == (ssize_t)sizeof(secret);
 }
 
-/* Tries to reach all others, once all have introduced themselves. */
+/* Tries to reach all other ranks, once all have published their pid and secret. */
 static void try_others(struct hvd_shm *shm)
 {
     struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
@@ -285,8 +287,8 @@ static bool is_stopped(const struct hvd_shm *shm, int local_rank)
     return state != NULL && strlen(state) > 2 && strchr("RD", state[2]) == NULL;
 }
 
-/* Returns the time that has passed since *since_ns, but one step at most: if the whole
- * machine was paused, no rank could write. */
+/* Returns the time since *since_ns, but most_step_ns at most. Longer gaps mean that the
+ * whole machine was paused, and then no rank could write. */
 static int64_t counted_ns(int64_t *since_ns)
 {
     int64_t now_ns = hvd_clock_ns();

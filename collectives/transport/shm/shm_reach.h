@@ -20,30 +20,32 @@
 
 #include "collectives/transport/shm/shm.h"
 
-/* Whether all ranks of the node have reported which ranks they can reach; tries the
- * others once all are there. Every rank calls it until it returns true; its eventfd is
- * written when a call may make progress. */
+/* Returns true once all ranks of the node have tried to reach all others. The tries begin
+ * when all have started. Every rank calls it until it returns true; its eventfd is
+ * written when another call may make progress. */
 bool hvd_shm_settle(struct hvd_shm *shm);
 
 /* Whether every rank of the node can reach every other one; false before hvd_shm_settle
  * has returned true. */
 bool hvd_shm_can_reach(const struct hvd_shm *shm);
 
-/* Copy from or to an address in a local rank. Return 0; HVD_INPROGRESS if the rank has
- * died or hidden its memory, which is reported elsewhere; HVD_ERR_ARG if it has no such
- * memory; HVD_ERR_SYS, logged. */
+/* Copy from or to an address in a local rank. Return 0; HVD_INPROGRESS if that rank has
+ * died or hidden its memory, which the control tree reports; HVD_ERR_ARG if it has no
+ * such memory; or HVD_ERR_SYS, logged. */
 int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
                  size_t bytes);
 int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const void *from,
                   size_t bytes);
 
-/* Hides this rank's memory, after the job has failed and the others have been told: from
- * now on no other rank reads or writes it. Waits for ranks in the middle of a write, but
- * not for a rank that is stopped there: its write starts with this rank's door, which is
- * closed now. Waits 3 s at most, not counting time in which this rank did not run.
- * Returns false, logged, if a write may still be under way in the kernel: then memory
- * that was offered must not be freed. Must not be called while this rank itself writes.
- */
+/* Hides this rank's memory: from now on no other rank reads or writes it. Call it after
+ * the job has failed and the others have been told, but not while this rank itself
+ * writes.
+ *
+ * Waits for ranks in the middle of a write: 3 s at most, not counting time in which this
+ * rank did not run. A rank that is stopped there is not waited for: its write will fail,
+ * because it starts with this rank's door, which is now closed. Returns false, logged, if
+ * a write may still be under way in the kernel: then memory that was offered must not be
+ * freed. */
 bool hvd_shm_hide(struct hvd_shm *shm);
 
 #endif

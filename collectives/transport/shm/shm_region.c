@@ -15,7 +15,8 @@
 static const int signal_bits = 44;
 static const uint64_t most_uses = (1 << 20) - 1;
 
-/* Each has two cache lines, as in shm_state.h. Small data travels with the counter. */
+/* The counter and the LINEs of a rank: small data arrives in the cache line of the
+ * counter. The alignment is explained in shm_state.h. */
 struct line {
     _Alignas(128) _Atomic uint64_t counter;
     char small[2][HVD_LINE_BYTES];
@@ -211,8 +212,8 @@ void hvd_shm_region_ring(struct hvd_shm_region *region)
 {
     if (region->owes_ring) {
         region->owes_ring = false;
-        /* As before falling asleep: either the sleeper sees the signal when it checks
-         * once more, or this rank sees that it is asleep. */
+        /* Pairs with the fence of a rank that falls asleep: either that rank sees the
+         * signal when it checks once more, or this rank sees that it is asleep. */
         atomic_thread_fence(memory_order_seq_cst);
         ring_members(region);
     }

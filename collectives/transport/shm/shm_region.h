@@ -8,9 +8,9 @@
  * free. Extents are reused; memory is not freed before the end.
  *
  * Counters only grow, across all uses of an extent: the n-th use counts from n * 2^44.
- * Therefore a rank that still waits in a use that others have left is not held up. A
- * region is ready when every counter of the node has reached its use: from then on no
- * rank reads data that an earlier use left behind.
+ * So a rank that still waits in a use that others have left sees a larger value and goes
+ * on. A region is ready when every counter of the node has reached its use: from then on
+ * no rank reads data that an earlier use left behind.
  *
  * Each rank writes only its own slots and its own counter.
  *
@@ -42,7 +42,7 @@ bool hvd_shm_region_is_ready(const struct hvd_shm_region *region);
 /* Returns the memory that the region is part of. */
 struct hvd_shm *hvd_shm_region_memory(const struct hvd_shm_region *region);
 
-/* Returns the value of every counter when the region was opened. */
+/* Returns the value that every counter has at the start of this use of the extent. */
 uint64_t hvd_shm_region_base(const struct hvd_shm_region *region);
 
 /* Returns the memory of a member's slot: IN, OUT or LINE. */

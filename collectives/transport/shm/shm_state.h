@@ -19,8 +19,8 @@ struct hvd_shm_line {
     _Atomic uint32_t verdict;
     _Atomic int32_t pid; /* 0 until the members below are set */
     uint64_t secret;
-    uint64_t secret_at; /* its address in the rank */
-    /* address in the rank of a byte that a writer writes before anything else */
+    uint64_t secret_at; /* address of the secret in the rank's memory */
+    /* address of the door in the rank's memory: see write_there in shm_reach.c */
     uint64_t door_at;
     _Atomic int32_t writer; /* the thread that sets writes_to */
     /* local rank + 1 while this rank may be writing to that rank, else 0 */
