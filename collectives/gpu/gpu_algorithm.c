@@ -37,8 +37,8 @@ static void say_allreduce(const struct hvd_gpu_run *run, enum hvd_gpu_allreduce 
     }
 }
 
-/* The setting of one rank applies to all; if ranks differ, flat is used, which has the
- * fewest requirements. */
+/* A rank that sets HVD_GPU_ALLREDUCE sets it for all. If ranks differ, flat is chosen,
+ * because it has the fewest requirements. */
 static enum hvd_gpu_allreduce
 choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size_t size)
 {
@@ -64,7 +64,8 @@ choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size
     return chosen;
 }
 
-/* Finds out why a member rules out UCX on GPU memory; returns false if it does not. */
+/* Returns true and writes the reason to text if a member cannot or must not use UCX on
+ * GPU memory. Returns false if it can. */
 static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int member,
                                  char *text, size_t size)
 {
@@ -278,11 +279,11 @@ static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_run *run)
     return reduction;
 }
 
-/* Makes a pipeline in which NCCL or kernels apply all factors within the node, before or
- * after, so that the reduction between nodes is a plain sum. */
+/* Makes a pipeline for the hierarchical algorithms. All factors are applied within the
+ * node, by NCCL or kernels, so the reduction between nodes is a plain sum. */
 int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    const struct hvd_gpu_reduction apart = reduction_of(run), /* chunks are packed */
+    const struct hvd_gpu_reduction apart = reduction_of(run), /* the pipeline packs */
         reduction = hvd_gpu_reduction_of_packed(&apart, run->set->all_have_kernels);
     const struct hvd_gpu_pipeline_config config = {
         .gpu = run->gpu,
@@ -313,8 +314,9 @@ static int64_t bytes_of(const struct hvd_gpu_run *run)
     return hvd_gpu_batch_bytes(run->batch, reduction_of(run).dtype);
 }
 
-/* The result is the same on all ranks, because they count the same trials. A batch
- * smaller than a chunk is not a trial: nothing in it overlaps. */
+/* Whether the batch should be a trial. The result is the same on all ranks, because they
+ * count the same trials. Chunks must overlap, so a batch smaller than one chunk is not a
+ * trial. */
 bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run)
 {
     return run->set->allreduce == HVD_GPU_ALLREDUCE_AUTO &&
@@ -340,7 +342,7 @@ int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err)
                                      &run->set->trial, sizeof(run->set->trial), err);
 }
 
-/* Returns bytes per nanosecond of the slowest rank. */
+/* Returns the speed of an algorithm on the slowest rank, in bytes per nanosecond. */
 static double speed_of(const struct hvd_gpu_trial *told, int size,
                        enum hvd_gpu_allreduce algorithm)
 {

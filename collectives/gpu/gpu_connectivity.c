@@ -79,7 +79,8 @@ static struct pair look_at_pair(const struct hvd_gpu_module *module,
     return (struct pair){without_p2p(), is_near ? obstacle : NULL};
 }
 
-/* If many nodes have the same environment, only one of them warns. */
+/* Whether this node logs warnings: it is the first one, or has another environment than
+ * the first. So many nodes with the same environment give one warning. */
 static bool may_warn(const struct hvd_team *team,
                      const struct hvd_gpu_identity *const *identities)
 {
@@ -232,7 +233,7 @@ static void warn_of_cards(const char *names, const char *host)
     }
 }
 
-/* HVD_NET_SECURITY does not apply to NCCL's own connections. */
+/* Warns if HVD_NET_SECURITY asks for more protection than NCCL's own connections have. */
 static void warn_of_security(void)
 {
     enum hvd_net_security security;

@@ -35,7 +35,8 @@ int hvd_gpu_host_gather_progress(struct hvd_gpu_host_gather *gather, int64_t *wo
  * hvd_gpu_host_gather_end. */
 const void *hvd_gpu_host_gather_result(const struct hvd_gpu_host_gather *gather);
 
-/* Does what hvd_gpu_run_forget does, for the allgather. */
+/* Makes the host stop accessing the data. leaks: the result is never freed, because
+ * another rank may still write to it. */
 void hvd_gpu_host_gather_forget(struct hvd_gpu_host_gather *gather, bool leaks);
 
 /* Resets it, even while it is in progress. */

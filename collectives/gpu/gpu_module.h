@@ -96,8 +96,8 @@ struct hvd_gpu_step {
     enum hvd_op op; /* AVERAGE, SUM, MIN, MAX, PRODUCT */
     double factor; /* ALLREDUCE with SUM: factor for each rank's elements */
     uint32_t divisor; /* MOVE of integers; 0 and 1 mean none */
-    /* MOVE: equal to dtype, which is then not a 16-bit integer or bool; or float32 if
-     * dtype is another float, or the reverse */
+    /* MOVE: equal to dtype, unless that is a 16-bit integer or bool; or one of the two is
+     * float32 and the other is another float */
     enum hvd_dtype to_dtype;
     int peer;
     /* The following three are for SUM_UP. */
@@ -246,7 +246,8 @@ struct hvd_gpu_module {
     int (*copy)(struct hvd_gpu_device *device, void *to, const void *from, size_t bytes,
                 void *stream, struct hvd_error *err);
 
-    /* Fills in the identity of this rank; makes_id: with a new NCCL id for all ranks. */
+    /* Fills in the identity of this rank. If makes_id, the identity gets a new NCCL id
+     * for all ranks. */
     int (*identify)(struct hvd_gpu_device *device, bool makes_id,
                     struct hvd_gpu_identity *identity, struct hvd_error *err);
 

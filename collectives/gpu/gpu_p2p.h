@@ -4,8 +4,8 @@
  *
  *   send       the tensor is copied to the host, and sent once the copy is done
  *   receive    the message is received on the host and copied to the tensor. The request
- *              counts as launched when this copy is: the caller's stream waits for it, no
- *              thread does
+ *              counts as launched once the copy is launched: the caller's stream waits
+ *              for the copy, but no thread does
  *
  * ncclSend and ncclRecv are not used: both ranks would have to launch the same messages
  * in the same order, relative to all their other work of NCCL. Messages have no such
@@ -61,7 +61,8 @@ int hvd_gpu_p2p_next_held(struct hvd_gpu_p2p *messages, struct hvd_entry **entry
 int hvd_gpu_p2p_next_returned(struct hvd_gpu_p2p *messages, struct hvd_entry **entry,
                               struct hvd_error *err);
 
-/* Whether there are held messages; messages being returned; neither. */
+/* are_held: whether any send is held. are_returning: whether any received message waits
+ * until its copy to the GPU is launched. are_idle: neither. */
 bool hvd_gpu_p2p_are_held(const struct hvd_gpu_p2p *messages);
 bool hvd_gpu_p2p_are_returning(const struct hvd_gpu_p2p *messages);
 bool hvd_gpu_p2p_are_idle(const struct hvd_gpu_p2p *messages);

@@ -61,7 +61,8 @@ int hvd_gpu_packing_reserve(struct hvd_gpu_run *run, struct hvd_error *err)
                : 0;
 }
 
-/* The result is the same on all ranks. */
+/* Whether the limit should be measured before this batch. The result is the same on all
+ * ranks. */
 bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run)
 {
     const struct hvd_batch *batch = run->batch;

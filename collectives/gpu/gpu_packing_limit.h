@@ -12,10 +12,11 @@
 enum {
     HVD_GPU_PACKING_TENSORS = 8, /* per round */
     HVD_GPU_PACKING_BYTES = 1 << 20, /* bytes of each tensor */
-    /* two spans are left for connecting and waiting */
+    /* number of rounds that fit into the spans of a work; two spans are left for
+     * connecting and waiting */
     HVD_GPU_PACKING_ROUNDS = (HVD_GPU_MOST_SPANS - 2) / 4,
-    /* Bounds of the limit, and its value if nothing was measured. Packing needs that much
-     * additional GPU memory. */
+    /* Bounds of the limit, and its value if nothing was measured. The upper bound saves
+     * GPU memory, because packed tensors are copied. */
     HVD_GPU_PACKING_LEAST = 64 << 10,
     HVD_GPU_PACKING_USUAL = 1 << 20,
     HVD_GPU_PACKING_MOST = 4 << 20,

@@ -333,7 +333,8 @@ static void add_collective(const struct hvd_gpu_pipeline *pipeline,
 
 /* --- a chunk --- */
 
-/* The first chunk waits for the caller's streams; the others follow it. */
+/* Makes the job of the first chunk wait for the input on the caller's streams. Later
+ * chunks come after it on the same queue. */
 static void follow_input(const struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job)
 {
     const struct hvd_batch *batch = pipeline->config.batch;
@@ -450,7 +451,8 @@ static int copy_back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chun
     return submit_job(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
 }
 
-/* Covers the results of all chunks, because they run on one stream. */
+/* Adds steps that poison whole tensors if the device is aborted. They cover all chunks,
+ * because these run on one stream: only the last chunk gets such steps. */
 static void poison_results(const struct hvd_batch *batch, struct hvd_gpu_steps *steps)
 {
     for (int64_t i = 0; i < batch->header.count; i++) {

@@ -155,8 +155,8 @@ static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
     return taken;
 }
 
-/* When memory is short: returns unused buffers to the device and tries again, with no
- * more than is needed.
+/* When memory is short: returns unused buffers to the device and tries again. Asks for
+ * `bytes` bytes only, not for a rounded size.
  *
  * Freeing device memory may wait for all work launched on the device. This work always
  * ends: a batch that may launch waits only for batches that all ranks can launch before

@@ -154,7 +154,7 @@ hvd_gpu_reduction_of_packed(const struct hvd_gpu_reduction *reduction, bool has_
     struct hvd_gpu_reduction packed = *reduction;
 
     if (has_kernels && packed.within != 1.0) {
-        packed.before = packed.within; /* 1 if NCCL scales */
+        packed.before = packed.within; /* 1.0 if NCCL would have scaled */
         packed.within = 1.0;
         packed.by_kernel = true;
     }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Divides a reduction between NCCL and the kernels. NCCL before 2.11 applies no factors;
- * it never applies factors to integers, and only in the type of the tensors; before 2.10
- * it lacks bfloat16. Kernels multiply, convert 16-bit floats to float, and round to the
- * wire type, before and after NCCL. Pure. */
+/* Divides a reduction between NCCL and the kernels. Pure.
+ *
+ *   NCCL      lacks bfloat16 before 2.10. From 2.11 on it applies factors to floats, in
+ *             the type of the tensors. It never applies factors to integers
+ *   kernels   multiply, convert 16-bit floats to float, and round to the wire type; they
+ *             run before and after NCCL */
 #ifndef HVD_GPU_REDUCTION_H
 #define HVD_GPU_REDUCTION_H
 

@@ -91,7 +91,8 @@ static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
     return -1;
 }
 
-/* Finds out why a member rules out NCCL; returns false if it does not. */
+/* Returns true and writes the reason to text if a member cannot or must not use NCCL.
+ * Returns false if it can. */
 static bool find_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int member,
                           char *text, size_t size)
 {
@@ -143,7 +144,8 @@ static bool have_kernels(const struct hvd_gpu_rendezvous *rendezvous)
     return true;
 }
 
-/* NVLink SHARP works only within nodes. */
+/* Whether NVLink switches may add (NVLink SHARP): every GPU is on such a switch, and a
+ * node has several ranks, because this works only within nodes. */
 static bool may_switch_add(const struct hvd_gpu_rendezvous *rendezvous)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;

@@ -34,7 +34,7 @@ static void pass_turn(struct hvd_gpu_run *run)
     }
 }
 
-/* During a trial no other batch may run. */
+/* Lets the next batch launch, unless this one is a trial: then no other batch may run. */
 static void pass_turn_unless_tried(struct hvd_gpu_run *run)
 {
     if (!hvd_gpu_trial_runs(run)) {

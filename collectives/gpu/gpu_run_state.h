@@ -38,7 +38,8 @@ enum hvd_gpu_packing_stage {
 /* gpu_packing.c: measures which tensors are worth packing. */
 struct hvd_gpu_packing {
     enum hvd_gpu_packing_stage stage;
-    struct hvd_gpu_buffer *buffer; /* NULL: none; the same for timing */
+    /* this and timing: NULL if not allocated */
+    struct hvd_gpu_buffer *buffer;
     struct hvd_gpu_timing *timing;
     struct hvd_gpu_packing_times times; /* the times of this rank */
 };
@@ -83,7 +84,7 @@ struct hvd_gpu_run {
     struct hvd_gpu_staging staging;
 };
 
-/* gpu_rendezvous.c: starts the rendezvous; fills in run->set from its result. */
+/* gpu_rendezvous.c: begin starts the rendezvous; end makes run->set from its result. */
 int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_rendezvous_end(struct hvd_gpu_run *run, struct hvd_error *err);
 
@@ -92,10 +93,15 @@ int hvd_gpu_rendezvous_end(struct hvd_gpu_run *run, struct hvd_error *err);
 bool hvd_gpu_is_hierarchical(const struct hvd_gpu_run *run);
 int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err);
 
-/* gpu_algorithm.c, in this order: whether the batch should be a trial; whether it is one;
- * waits for this rank's input; waits for the input of all ranks; chooses the algorithm
- * and starts the clock; restarts the clock; ends the trial, when the device has completed
- * the batch. */
+/* gpu_algorithm.c: a trial.
+ *
+ *   wanted    whether the batch should be a trial
+ *   runs      whether the batch is a trial
+ *   ready     begins to wait for this rank's input
+ *   line_up   begins to wait for the input of all ranks
+ *   begin     chooses the algorithm and starts the clock
+ *   restart   restarts the clock
+ *   end       stops the clock, when the device has completed the batch */
 bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run);
 bool hvd_gpu_trial_runs(const struct hvd_gpu_run *run);
 int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err);
@@ -104,16 +110,21 @@ void hvd_gpu_trial_begin(struct hvd_gpu_run *run);
 void hvd_gpu_trial_restart(struct hvd_gpu_run *run);
 void hvd_gpu_trial_end(struct hvd_gpu_run *run);
 
-/* gpu_packing.c, in this order: whether the packing limit has yet to be measured; starts
- * that; returns 0 when done, HVD_INPROGRESS or a failure; frees its memory. */
+/* gpu_packing.c: the measurement of the packing limit.
+ *
+ *   wanted     whether it should run before this batch
+ *   begin      starts it
+ *   progress   returns 0 when it is done, HVD_INPROGRESS or a failure
+ *   finish     frees its memory */
 bool hvd_gpu_packing_wanted(const struct hvd_gpu_run *run);
 int hvd_gpu_packing_begin(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_packing_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                              struct hvd_error *err);
 void hvd_gpu_packing_finish(struct hvd_gpu_run *run);
 
-/* gpu_launch.c: whether NCCL can do the batch; launches it. For an alltoall the ranks
- * first exchange how many rows each one sends, between count and count_end. */
+/* gpu_launch.c: fits returns whether NCCL can do the batch; launch launches it. For an
+ * alltoall the ranks first exchange how many rows each one sends: count begins that,
+ * count_end uses the result. */
 bool hvd_gpu_launch_fits(const struct hvd_gpu_run *run);
 int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_alltoall_count(struct hvd_gpu_run *run, struct hvd_error *err);
@@ -135,9 +146,13 @@ int hvd_gpu_launch_reserve(struct hvd_gpu_run *run, size_t bytes, struct hvd_err
 int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
                             int64_t rows, char **memory, struct hvd_error *err);
 
-/* gpu_staging.c: creates run->pipeline for an allreduce through host memory. For other
- * collectives, in this order: submits the copies to the host; starts the run there;
- * advances it; submits the copies back. */
+/* gpu_staging.c: collectives through host memory.
+ *
+ *   pipeline   creates run->pipeline for an allreduce; the others are for the rest
+ *   fetch      submits the copies to the host
+ *   run        starts the run on the host
+ *   progress   advances the run
+ *   return     submits the copies back */
 int hvd_gpu_staging_pipeline(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_staging_fetch(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_staging_run(struct hvd_gpu_run *run, struct hvd_error *err);

@@ -100,7 +100,7 @@ int hvd_gpu_open(struct hvd_gpu_runtime *gpu, int device, struct hvd_error *err)
 /* Any thread; does not wait. Returns false for NULL. */
 bool hvd_gpu_is_open(const struct hvd_gpu_runtime *gpu);
 
-/* Becomes true when the device is open. */
+/* Returns a flag that becomes true when the device is open. */
 const _Atomic bool *hvd_gpu_open_flag(const struct hvd_gpu_runtime *gpu);
 
 /* Like hvd_gpu_pool_is_short and hvd_gpu_pool_freed. Any thread; NULL is fine. */

@@ -36,7 +36,8 @@ struct hvd_gpu_schedule {
      * have kernels, these then also scale before an allreduce in place, at the cost of
      * another pass over the tensor. */
     bool may_switch_add;
-    /* In a batch of several tensors, smaller ones are packed. The same on all ranks. */
+    /* Size in bytes: a tensor below it is packed, if the batch has several tensors. The
+     * same on all ranks. */
     int64_t pack_below;
     char *pack; /* hvd_gpu_schedule_pack_bytes bytes of device memory */
     char *scratch; /* hvd_gpu_schedule_scratch_bytes bytes of device memory */

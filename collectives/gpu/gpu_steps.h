@@ -26,7 +26,7 @@ void hvd_gpu_steps_add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind 
 void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
                             int64_t bytes);
 
-/* For the result of a collective; no effect if the type is not a float. */
+/* Adds an HVD_GPU_POISON step for the result of a collective if the type is a float. */
 void hvd_gpu_steps_add_poison(struct hvd_gpu_steps *steps, enum hvd_dtype dtype, void *to,
                               int64_t bytes);
 

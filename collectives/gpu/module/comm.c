@@ -126,7 +126,8 @@ static ncclComm_t take_handle(struct hvd_gpu_comm *comm)
     return handle;
 }
 
-/* Asks for NCCL's state of the communicator; it is NCCL_SUCCESS if not connected. */
+/* Asks NCCL for the state of the communicator. *state is NCCL_SUCCESS for one that
+ * is not connected. */
 static int ask_state(struct hvd_gpu_comm *comm, int *state, struct hvd_error *err)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
@@ -234,7 +235,8 @@ static int begin_connecting(struct hvd_gpu_comm *comm, const char **function)
     pthread_mutex_lock(&comm->device->lock);
     comm->handle = handle;
     comm->is_patient = result == NCCL_IN_PROGRESS && nccl->finalize != NULL;
-    /* This is also the case if NCCL_COMM_BLOCKING=1 overrides the config. */
+    /* From this version on, ending a blocking communicator waits for other ranks.
+     * NCCL_COMM_BLOCKING=1 makes it block in spite of the config. */
     comm->waits_to_end = nccl->version >= NCCL_CONFIG_VERSION && !comm->is_patient;
     pthread_mutex_unlock(&comm->device->lock);
     return result;
@@ -371,7 +373,7 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm)
     }
     hvd_event_destroy(comm->last_use);
     comm->last_use = NULL;
-    /* After a failure it ends with the device. */
+    /* After a failure the communicator ends with the device. */
     comm->has_left = true;
     return status == 0;
 }

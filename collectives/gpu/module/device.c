@@ -7,8 +7,8 @@
 #include "gpu_binding/base/error.h"
 
 /* Per thread: the nesting depth of hvd_device_enter, and the thread's capture mode before
- * the first one. In global mode, CUDA's default, most calls that wait or allocate fail
- * while any thread captures a stream, and they invalidate that capture. */
+ * the outermost one. In global mode, CUDA's default, most calls that wait or allocate
+ * fail while any thread captures a stream, and they invalidate that capture. */
 static _Thread_local int depth;
 static _Thread_local int outer_mode;
 

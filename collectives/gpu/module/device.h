@@ -26,7 +26,7 @@ struct hvd_gpu_comm {
     struct hvd_error found; /* lock; the error that NCCL has reported; status 0: none */
     bool is_patient; /* launcher; NCCL can finalize it without blocking */
     bool waits_to_end; /* launcher; destroying it would wait for other ranks */
-    /* launcher; the sum with a factor, created when it is first needed */
+    /* launcher; NCCL's operation for a sum with a factor, created at first use */
     int scaled_op;
     int scaled_dtype;
     double scaled_factor;

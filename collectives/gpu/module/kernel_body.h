@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The copy and the conversion kernels, one thread's part: hvd_kernel_NAME(work, block,
- * thread) for NAME copy and those of HVD_KERNEL_LIST. Compiled by nvcc for GPUs, and as C
- * for the stand-in for a GPU in the tests.
+ * thread), where NAME is copy or a name in HVD_KERNEL_LIST. Compiled by nvcc for GPUs,
+ * and as C for the stand-in for a GPU in the tests.
  *
  * If source and destination are equally aligned, neighbouring threads move 16 bytes each.
  * Any address and any number of elements gives the right result. */
@@ -188,8 +188,9 @@ HVD_KERNEL_CONVERT_INTEGER(int64, uint64_t, int64_t, int64_t)
 HVD_KERNEL_CONVERT_INTEGER(uint32, uint32_t, uint32_t, uint32_t)
 HVD_KERNEL_CONVERT_INTEGER(uint64, uint64_t, uint64_t, uint64_t)
 
-/* A group is the number of elements whose smaller side, source or destination, fills one
- * vector. */
+/* Defines the conversion kernel hvd_kernel_NAME. If the addresses are aligned,
+ * hvd_groups_NAME converts whole groups: as many elements as fill a vector of the smaller
+ * type. */
 #define HVD_KERNEL_CONVERTER(NAME, FROM, TO, NUMBER)                                     \
     HVD_KERNEL_FUNCTION void hvd_groups_##NAME(const struct hvd_kernel_tile *tile,       \
                                                uint32_t groups, NUMBER factor,           \

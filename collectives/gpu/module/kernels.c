@@ -191,7 +191,7 @@ void hvd_kernels_tell_abort(const struct hvd_gpu_kernels *kernels)
     }
 }
 
-/* Returns the NaN of the type, without any results yet. */
+/* Returns arguments of hvd_poison with the NaN of the type and no results yet. */
 static struct hvd_kernel_poison poison_of(enum hvd_dtype dtype)
 {
     switch (dtype) {

@@ -60,7 +60,7 @@ static void *open_library(const char *file)
     }
     handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (handle == NULL && dlsym(RTLD_DEFAULT, "ncclGetVersion") != NULL) {
-        handle = dlopen(NULL, RTLD_NOW); /* it is linked into another library */
+        handle = dlopen(NULL, RTLD_NOW); /* NCCL is a part of another library */
     }
     return handle != NULL ? handle : dlopen(soname, RTLD_NOW | RTLD_LOCAL);
 }

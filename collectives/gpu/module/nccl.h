@@ -26,8 +26,8 @@ enum {
     NCCL_IN_PROGRESS = 7,
     NCCL_LEAST_VERSION = 2700,
     NCCL_CONFIG_VERSION = 21400, /* the first version with a config */
-    /* In versions from the first to before the second, non-blocking calls sometimes
-     * hang. */
+    /* From the first of these versions on, and before the second, non-blocking calls
+     * sometimes hang. */
     NCCL_HANGS_FROM = 22600,
     NCCL_HANGS_BEFORE = 22700,
 };
