@@ -10,7 +10,8 @@
 /* A tensor of a batch, as the message names it. */
 struct named {
     struct hvd_cached_tensor *cached; /* NULL: not in the cache */
-    const struct hvd_named_tensor *known; /* what this rank knows by that name, or NULL */
+    /* this rank's record of the name (tensor_table.h); NULL: none */
+    const struct hvd_named_tensor *known;
     const struct hvd_descriptor *descriptor;
 };
 
@@ -19,7 +20,7 @@ struct reading {
     struct hvd_batch_header header;
     struct hvd_set *set;
     struct hvd_batch *batch; /* NULL: this rank is not a member of the set */
-    /* [count], rank 0 only: for the search for a period */
+    /* [count] for rank 0's search for a period; NULL on other ranks */
     struct hvd_cached_tensor **cached;
     int64_t count; /* tensors parsed so far */
     int64_t bytes;
@@ -33,7 +34,7 @@ static struct hvd_entry *make_zeros(struct hvd_agreement *agreement,
                                         : NULL;
 }
 
-/* Whether this rank's tensor has the kind and dtype that the batch says. */
+/* Whether this rank's entry has the batch's kind and the tensor's dtype. */
 static bool suits(const struct hvd_entry *entry, const struct hvd_batch_header *header,
                   const struct named *tensor)
 {
@@ -183,9 +184,9 @@ static int read_rows(struct reading *reading, struct hvd_reader *reader)
 
 /* --- carrying a batch out --- */
 
-/* Whether a replay may contain the batch. Tensors that are new may never come back.
- * Tensors on a device are excluded, because a launched batch counts as done on this rank
- * before other ranks have started theirs, and cannot be taken back. */
+/* Whether a replay may contain the batch. A new tensor may never come back. Tensors on a
+ * device are excluded, because a launched batch counts as done on this rank before other
+ * ranks have started theirs, and cannot be taken back. */
 static bool may_repeat(const struct reading *reading)
 {
     enum hvd_kind kind = reading->header.kind;
@@ -201,7 +202,7 @@ static bool may_repeat(const struct reading *reading)
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
 }
 
-/* Rank 0 takes note of the batch, in search of a period. */
+/* Adds the batch to rank 0's search for a period. */
 static int note(struct hvd_agreement *agreement, const struct reading *reading,
                 int64_t now_ns)
 {
@@ -221,8 +222,9 @@ static int note(struct hvd_agreement *agreement, const struct reading *reading,
                                      &batch);
 }
 
-/* Whether the set has the priority, the message is long enough to name so many tensors,
- * and a kind with rows has one row count for each member. */
+/* Whether the header fits the set and the message: the set has this priority, the message
+ * is long enough to name `count` tensors, and a kind with rows has one row count for each
+ * member. */
 static bool is_possible(const struct hvd_agreement *agreement, const struct hvd_set *set,
                         const struct hvd_batch_header *header,
                         const struct hvd_reader *reader)
@@ -261,7 +263,8 @@ static int begin_reading(struct hvd_agreement *agreement, struct reading *readin
     return 0;
 }
 
-/* Runs a batch, or changes the process set that it is about. Takes the batch over. */
+/* Runs the batch, or creates or removes the process set that it names. Takes the batch
+ * over. */
 static int carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     struct hvd_entry *entry = batch->header.count > 0 ? batch->entries[0] : NULL;
@@ -270,7 +273,7 @@ static int carry_out(struct hvd_agreement *agreement, struct hvd_batch *batch)
     switch (batch->header.kind) {
     case HVD_KIND_SET_ADD:
         value = batch->header.value;
-        hvd_batch_destroy(batch); /* now, because an entry that has ended may be freed */
+        hvd_batch_destroy(batch); /* first: ending the entry may free it */
         return hvd_set_changes_add(agreement, entry, value);
     case HVD_KIND_SET_REMOVE:
         hvd_batch_destroy(batch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Batches that all ranks have agreed on: finds this rank's tensors for the batch and runs
- * it, or changes the process set that it is about. */
+ * it. A batch can also create or remove a process set. */
 #ifndef HVD_AGREED_BATCH_H
 #define HVD_AGREED_BATCH_H
 
@@ -8,7 +8,8 @@
 
 struct hvd_agreement;
 
-/* Parses a batch (batch.h), whose record has been taken already, and carries it out. */
+/* Parses a batch (batch.h), whose record the caller has already read, and carries it
+ * out. */
 int hvd_agreed_batch_take(struct hvd_agreement *agreement,
                           const struct hvd_record *record, struct hvd_reader *reader,
                           int64_t now_ns);

@@ -76,7 +76,7 @@ void hvd_agreement_watch(struct hvd_agreement *agreement, bool wants_heard)
     agreement->wants_heard = wants_heard && agreement->is_root;
 }
 
-/* Returns the status of a function, or HVD_ERR_NOMEM if one of its events was lost. */
+/* Returns `status`, or HVD_ERR_NOMEM if an event could not be queued. */
 static int check_events(const struct hvd_agreement *agreement, int status)
 {
     return status == 0 && agreement->events.failed ? HVD_ERR_NOMEM : status;
@@ -100,7 +100,7 @@ static bool may_submit(const struct hvd_agreement *agreement, const struct hvd_s
             !hvd_set_changes_is_removing(agreement, set->id));
 }
 
-/* Ends an entry that this rank must not submit now; no other rank hears about that. */
+/* Ends an entry that this rank must not submit now. Nothing is sent to other ranks. */
 static void refuse_entry(struct hvd_agreement *agreement, struct hvd_entry *entry)
 {
     const struct hvd_set *set = entry->set;
@@ -295,7 +295,8 @@ static int take_eviction(struct hvd_agreement *agreement, uint64_t id)
         return HVD_ERR_NET;
     }
     if (cached->tensor->entry != NULL && cached->tensor->entry->cached == cached) {
-        cached->tensor->entry->cached = NULL; /* it is described in full again */
+        /* the entry is now reported with its full description */
+        cached->tensor->entry->cached = NULL;
     }
     hvd_response_cache_evict(&agreement->cache, cached, agreement->relay.position);
     if (agreement->is_root) {
@@ -384,7 +385,8 @@ static int take_decision(struct hvd_agreement *agreement, int set,
     }
 }
 
-/* Passes a message on to the children; hvd_agreement_next carries it out here. */
+/* Passes a message of decisions on to the children. hvd_agreement_next carries it out on
+ * this rank. */
 static int pass_message(struct hvd_agreement *agreement, const void *payload,
                         size_t bytes, int64_t now_ns)
 {
@@ -423,7 +425,7 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
 
     agreement->counts.received++;
     agreement->counts.bytes_received += bytes;
-    /* Send the reports so far first: they belong to the position before this message. */
+    /* Send pending reports first: their ids have the meaning from before this message. */
     status = hvd_reports_send(agreement, &moved);
     if (status == 0) {
         status = pass_message(agreement, payload, bytes, now_ns);
@@ -542,7 +544,7 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
     return check_events(agreement, status);
 }
 
-/* Either time may be -1, which means never. */
+/* Returns the earlier time; -1 means never. */
 static int64_t earlier_time(int64_t a, int64_t b)
 {
     return a < 0 || (b >= 0 && b < a) ? b : a;

@@ -3,17 +3,18 @@
  * one rank's part: a state machine without sockets, threads or clock, so that a test can
  * run a thousand ranks in one process.
  *
- *   not in the cache   described in full up the tree; rank 0 checks that all descriptions
- *                      agree, assigns an id and answers down the tree
- *   in the cache       its id goes up, a batch of ids comes down: O(log nodes) messages
- *   order repeats      no message at all: each rank starts the batches of the replay as
- *                      soon as it has their tensors (replay.h)
+ *   new tensor      it is described in full up the tree; rank 0 checks that all
+ *                   descriptions agree, assigns an id and answers down the tree
+ *   cached tensor   its id goes up, a batch of ids comes down: O(log nodes) messages
+ *   order repeats   no message at all: each rank starts the batches of the replay as
+ *                   soon as it has their tensors (replay.h)
  *
- * Equal reports are merged on their way up: each child sends one report of a tensor.
+ * Equal reports are merged on their way up, so that each child sends one report of a
+ * tensor.
  *
  * The agreement queues the work that follows (messages to send, batches to run) as
- * events, and its caller takes them with hvd_agreement_next. The only function of the
- * caller that it calls itself is the one that ends an entry (tensor_table.h).
+ * events, and its caller takes them with hvd_agreement_next. The agreement itself calls
+ * only one function of the caller: the one that ends an entry (tensor_table.h).
  *
  * Threads: one at a time, under the progress lock. Times are in ns of one monotonic
  * clock. Functions that return int return 0 or a status after which the job must end. */
@@ -36,40 +37,39 @@ enum {
 
 struct hvd_agreement_settings {
     struct hvd_tensor_table *tensors; /* tensor_table.h; borrowed */
-    struct hvd_sets *sets; /* this rank's; borrowed */
+    struct hvd_sets *sets; /* the process sets that this rank knows; borrowed */
     const struct hvd_boot_peer *peers; /* by rank, for host names in texts; borrowed */
     struct hvd_fusion fusion;
     bool may_replay;
     int64_t stall_warning_ns; /* 0: never look for stalls */
-    int64_t stall_shutdown_ns; /* 0: never end the job for one */
+    int64_t stall_shutdown_ns; /* 0: never end the job because of a stall */
 };
 
 enum hvd_agreement_event_kind {
     /* send a message to the parent, or to children */
     HVD_AGREEMENT_SEND_UP,
     HVD_AGREEMENT_SEND_DOWN,
-    /* All ranks of the set run this batch. The batches of a queue (in sets other than the
-     * global one: of the set) run in the order of their RUN events. The caller owns the
+    /* All ranks of the set run this batch. Batches of one queue run in the order of their
+     * RUN events; a set other than the global one has a single queue. The caller owns the
      * batch, and gives it to hvd_agreement_finish when it is done. */
     HVD_AGREEMENT_RUN,
-    /* Start no further batch of the set until CONTINUE: in the global set, none of the
-     * queues QUICK and BULK; in another set, none of its team. This rank is a member. */
+    /* Start no further batch of the set until CONTINUE. In the global set, this stops the
+     * queues QUICK and BULK, but not SPARE. Only members of the set get these events. */
     HVD_AGREEMENT_PAUSE,
     HVD_AGREEMENT_CONTINUE,
     /* All entries of a batch that was given to RUN have been replaced by zeros. The old
-     * entries must not be touched any more. The set is paused. */
+     * entries must not be touched any more. The set is paused by then. */
     HVD_AGREEMENT_CANCEL,
-    /* A set exists from now on, or is gone: all ranks have added it, or its members have
-     * created it. In the latter case, only ranks on the nodes of members get this event.
-     */
+    /* A set exists from now on, or is removed. If its members alone created it, only
+     * ranks on the members' nodes get the event; otherwise all ranks do. */
     HVD_AGREEMENT_ADD_SET,
     HVD_AGREEMENT_REMOVE_SET,
-    /* A set other than the global one has been aborted: nothing more is agreed on in
-     * it. */
+    /* A set other than the global one has been aborted: the ranks agree on no more of its
+     * batches. */
     HVD_AGREEMENT_ABORT_SET,
     /* Rank 0, after hvd_agreement_watch: another rank has submitted a tensor. */
     HVD_AGREEMENT_HEARD,
-    /* The job is to end: it is stalled, or a process set cannot be removed. */
+    /* The job must end: it is stalled, or a process set cannot be removed. */
     HVD_AGREEMENT_GIVE_UP
 };
 
@@ -79,15 +79,15 @@ struct hvd_agreement_event {
     /* SEND_UP, SEND_DOWN: the message. GIVE_UP: a text for users. HEARD: the name of the
      * tensor. */
     const void *data;
-    size_t bytes; /* of data; includes the end of a text */
+    size_t bytes; /* size of data, including a text's terminating null byte */
     union {
         struct hvd_batch *batch; /* RUN, CANCEL */
         /* PAUSE, CONTINUE, ADD_SET, REMOVE_SET, ABORT_SET; valid as long as the event */
         struct hvd_set *set;
         /* SEND_DOWN */
         struct {
-            /* The index of a child on another node, in the order of hvd_tree_children, or
-             * HVD_AGREEMENT_NODE: all children on this node. */
+            /* the child on another node, as an index into hvd_tree_children's list, or
+             * HVD_AGREEMENT_NODE for all children on this node */
             int child;
             /* this is the first event that sends this message of decisions */
             bool is_first;
@@ -98,9 +98,10 @@ struct hvd_agreement_event {
             int set;
             enum hvd_kind kind;
         } heard;
-        /* GIVE_UP. -1: rank 0 alone asks for it, and all ranks leave together. Else the
-         * rank that the text blames: it does not answer, or cannot remove a process set
-         * that it still uses. The agreement's function has failed with HVD_ERR_PEER. */
+        /* GIVE_UP. -1: rank 0 asks for the end, and all ranks leave together. Otherwise
+         * the rank that the text blames: it does not answer, or cannot remove a process
+         * set that it still uses. In this case the agreement's function has failed with
+         * HVD_ERR_PEER. */
         int silent;
     };
 };
@@ -116,9 +117,10 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  * event until it returns NULL. The next call tells the agreement that the event has been
  * carried out; if that fails, the job must end instead.
  *
- * *status is the result of the function before. When it is 0 and no event is left, next
- * carries out the decisions that the function has passed down: the children need not
- * wait until this rank has parsed them. *status is set if that fails.
+ * The caller sets *status to the result of the function called before. If it is 0 and no
+ * event is left, hvd_agreement_next carries out the decisions that were just passed down
+ * to the children, and sets *status if that fails. The children get the message first, so
+ * that they need not wait until this rank has parsed it.
  *
  * Events come in the order in which the agreement queued them:
  *   - A report goes up before a decision comes down that changes the meaning of its ids.
@@ -141,8 +143,8 @@ const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agree
 int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                          int64_t now_ns);
 
-/* Takes a message of a branch (sets.h), or of the parent. from_above borrows the payload
- * until hvd_agreement_next has returned NULL. */
+/* Handle a message from a branch of the tree (sets.h), or from the parent. from_above
+ * borrows the payload until hvd_agreement_next has returned NULL. */
 int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
                              const void *payload, size_t bytes, int64_t now_ns);
 int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payload,
@@ -161,8 +163,8 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
 int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_waited,
                                int64_t now_ns);
 
-/* The batch is done: ends its entries, at once or, after a cancellation, later. Takes the
- * batch over. */
+/* The batch is done: ends its entries, or leaves those of a cancelled batch to end later.
+ * Takes the batch over. */
 int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch);
 
 /* Rank 0: announces no replay any more, and asks all ranks to end those in force. Returns

@@ -56,9 +56,9 @@ struct hvd_agreement {
     bool has_message;
     bool wants_heard; /* queue HEARD events */
 
-    /* rank 0 */
+    /* on rank 0 only */
     struct hvd_coordinator *coordinator;
-    struct hvd_writer decisions; /* rank 0's last message */
+    struct hvd_writer decisions; /* memory for rank 0's next message */
     struct hvd_set_creations set_creations;
 };
 

@@ -12,7 +12,8 @@
 #include "collectives/agreement/set_aborts.h"
 #include "pmix_boot/boot.h"
 
-/* Long enough for a rank that is only late, and short enough for a user who waits. */
+/* A call that has waited this long is reported. Longer than the usual delay of a late
+ * rank, and short enough for a user who waits for an error. */
 static const int64_t patience_ns = 500000000;
 
 /* Flags of a CALL report, in the count of its record. */
@@ -22,9 +23,10 @@ enum {
     IS_CERTAIN = 4
 };
 
-/* --- lines --- */
+/* --- the calls of one process set (struct hvd_call_line) --- */
 
-/* Returns the number of a call whose order matters, else 0. */
+/* Returns the entry's call number; 0 if the entry has none, or its order does not
+ * matter. */
 static uint64_t ordered_number(const struct hvd_entry *entry)
 {
     const uint64_t call = entry->descriptor.call;
@@ -101,7 +103,8 @@ static bool has_gaps(const struct hvd_call_line *line)
 
 /* --- calls that wait here --- */
 
-/* Whether a replay has started the call on this rank: perhaps not yet on the others. */
+/* Whether a replay has started the call on this rank. Other ranks may not have started it
+ * yet. */
 static bool is_replayed(const struct hvd_entry *entry)
 {
     const struct hvd_replay *replay = entry->set->replay;
@@ -110,7 +113,7 @@ static bool is_replayed(const struct hvd_entry *entry)
            entry->cached->replayed_at == replay->begun_at;
 }
 
-/* Finds the oldest waiting call of each line. */
+/* Finds the oldest waiting call of each set. */
 static void find_oldest(struct hvd_agreement *agreement)
 {
     struct hvd_call_order *order = &agreement->call_order;
@@ -169,7 +172,8 @@ static int end_for_text(struct hvd_agreement *agreement, int set,
     char text[HVD_ABORT_REASON], which[40];
 
     if (of_one == of_other && memcmp(one->text, other->text, (size_t)of_one) == 0) {
-        of_one = of_other = 120; /* they differ in their numbers only */
+        /* the names differ only in their numbers: print those too */
+        of_one = of_other = 120;
     }
     snprintf(text, sizeof(text),
              "the ranks disagree on call %" PRIu64 "%s: rank %d on %.40s called '%.*s', "
@@ -227,7 +231,8 @@ int hvd_call_order_after_replay(struct hvd_agreement *agreement, int set)
                : 0;
 }
 
-/* A rank waits in a call before the highest one. Another rank has gone past that call. */
+/* Handles a rank that waits in a lower call than the highest one known: some other rank
+ * has already gone past the lower call. */
 static int judge_lower(struct hvd_agreement *agreement, int set,
                        struct hvd_call_line *line, const struct hvd_waiting_call *call,
                        unsigned flags)
@@ -305,7 +310,8 @@ static int pass_up(struct hvd_agreement *agreement, int set, struct hvd_call_lin
     return call->number > line->highest.number ? keep_highest(line, call) : 0;
 }
 
-/* Takes note of a call that waits on this rank, or on one below it. */
+/* Handles a report of a waiting call of this rank, or of a rank below it: judges it on
+ * rank 0, or passes it up. */
 static int hear_call(struct hvd_agreement *agreement, int set,
                      const struct hvd_waiting_call *call, unsigned flags)
 {
@@ -334,7 +340,8 @@ int hvd_call_order_take(struct hvd_agreement *agreement,
     }
     members = hvd_sets_find(sets, (int)set);
     if (members == NULL || hvd_set_index(members, (int)record->id) < 0) {
-        return HVD_ERR_NET; /* a member removes the set after its calls */
+        /* the set still exists: a member removes it only after its calls */
+        return HVD_ERR_NET;
     }
     return hear_call(
         agreement, (int)set,

@@ -48,7 +48,7 @@ static bool is_within(int64_t value, int64_t least, int64_t most)
     return value >= least && value <= most;
 }
 
-/* Whether the numbers of a descriptor are possible, as far as one descriptor can tell. */
+/* Whether each number of a received descriptor is in its range. */
 static bool is_possible(const struct packed_descriptor *packed)
 {
     return is_within(packed->rank, 0, INT32_MAX) &&
@@ -61,7 +61,7 @@ static bool is_possible(const struct packed_descriptor *packed)
            packed->max_block >= 0 && is_within(packed->ndim, 0, HVD_MAX_DIMS);
 }
 
-/* The most bytes of a tensor, so that sums over tensors do not overflow. */
+/* The largest tensor; the limit keeps sums over tensors from overflowing. */
 static const int64_t most_bytes = (int64_t)1 << 48;
 
 static bool has_possible_shape(const struct hvd_descriptor *descriptor)

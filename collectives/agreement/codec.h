@@ -22,8 +22,8 @@ struct hvd_batch_header;
 void hvd_put_descriptor(struct hvd_writer *writer,
                         const struct hvd_descriptor *descriptor);
 
-/* Returns 0, or HVD_ERR_ARG for a message that no writer can have made, or with numbers
- * that no tensor has. */
+/* Returns 0, or HVD_ERR_ARG if the descriptor is malformed or has values that no tensor
+ * can have. */
 int hvd_take_descriptor(struct hvd_reader *reader, struct hvd_descriptor *descriptor);
 
 enum hvd_report_kind {
@@ -33,11 +33,11 @@ enum hvd_report_kind {
     HVD_REPORT_BREAK, /* replay id must end */
     /* replay id has stopped; for each queue, the least and most batches started */
     HVD_REPORT_FROZEN,
-    HVD_REPORT_STALL, /* some rank waits too long */
-    /* neither rank id nor any rank behind it has answered wave count */
+    HVD_REPORT_STALL, /* some rank has waited too long for a tensor */
+    /* rank id has not answered ASK number `count`, so its subtree cannot be asked */
     HVD_REPORT_SILENT,
-    /* the tensors that ranks of this subtree wait for, for wave count: id bytes, see
-     * stalled.h */
+    /* the answer to ASK number `count`: the tensors in flight in this subtree, in id
+     * bytes (stalled.h) */
     HVD_REPORT_HELD,
     /* rank id asks for a process set; name, list of members: set_creations.h */
     HVD_REPORT_CREATE,
@@ -49,17 +49,19 @@ enum hvd_report_kind {
 enum hvd_decision_kind {
     HVD_DECISION_BATCH = 1, /* see hvd_put_batch */
     HVD_DECISION_EVICT, /* tensor id leaves the cache */
-    HVD_DECISION_REPLAY, /* see replay.h, as the next two */
+    HVD_DECISION_REPLAY, /* REPLAY, BREAK and RESUME: replay.h */
     HVD_DECISION_BREAK,
     HVD_DECISION_RESUME,
-    HVD_DECISION_ASK, /* report the tensors that you wait for; id: number of this wave */
+    HVD_DECISION_ASK, /* report your tensors in flight; id numbers the ASK */
     HVD_DECISION_SETTINGS, /* fusion threshold, cycle time */
     HVD_DECISION_SET, /* count bytes of decisions about set id: relay.h */
-    HVD_DECISION_CREATE, /* the set of this part, or why there is none: set_creations.h */
-    HVD_DECISION_REMOVE, /* the set of this part, which its members have created */
-    /* the set of this part; id is 1 if its ranks disagree; the reason: set_aborts.h */
+    /* the set of this part is created, or why it is not: set_creations.h */
+    HVD_DECISION_CREATE,
+    HVD_DECISION_REMOVE, /* the set of this part, which its members created, is removed */
+    /* the set of this part is aborted, with the reason; id is 1 if its ranks disagree:
+     * set_aborts.h */
     HVD_DECISION_ABORT,
-    /* which ranks wait in a call of the set before number id? call_order.h */
+    /* asks which members wait in a call of the set before number id: call_order.h */
     HVD_DECISION_CALL,
 };
 
@@ -77,19 +79,20 @@ int hvd_take_record(struct hvd_reader *reader, struct hvd_record *record);
 /* The decisions of rank 0 since its last message. */
 struct hvd_decision_writers {
     struct hvd_writer global; /* decisions about the global set, for all ranks */
-    struct hvd_writer sets; /* decisions about other sets, a record for each part */
+    /* decisions about other sets; each part starts with a record */
+    struct hvd_writer sets;
     /* the largest number of a set that they add or create; 0 if there is none */
     int last_set;
 };
 
-/* The part of the next message with decisions about a set. Nothing else is written to the
- * writer until part_end. */
+/* The decisions about one set in the next message. Until part_end, the caller writes
+ * nothing else to the writer. */
 struct hvd_part {
     struct hvd_writer *writer;
     int set;
     size_t begin_at;
-    /* it starts with a record; decisions about the global set have their own place in the
-     * message */
+    /* the part starts with a record; decisions about the global set need none, because
+     * they come first in the message */
     bool has_record;
 };
 

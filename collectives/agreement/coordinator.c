@@ -19,10 +19,10 @@ struct hvd_coordinator {
     const struct hvd_fusion *fusion;
     struct hvd_fusion_queue ready;
     struct hvd_decision_writers writers; /* the next message */
-    bool has_more; /* more decisions follow in the message after that */
+    bool has_more; /* not all ready tensors fitted into the message */
     int last_joined; /* the rank that was the last to join */
     uint64_t next_id;
-    size_t leaving; /* evictions decided on in this round of answers */
+    size_t leaving; /* evictions decided on by the present put_answers */
     size_t coming;
     bool has_warned;
     struct hvd_replay_decisions replays;
@@ -301,7 +301,8 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
 
 /* --- answers --- */
 
-/* Returns a number for a set that all ranks add; 0: a set with the same ranks exists. */
+/* Returns a number for a set that all ranks add, or 0 if a set with the same ranks
+ * exists. */
 static int number_set(struct hvd_coordinator *coordinator, const struct hvd_ready *lead)
 {
     const struct hvd_sets *sets = coordinator->table->sets;
@@ -329,7 +330,7 @@ static struct hvd_batch_header make_header(struct hvd_coordinator *coordinator,
     const struct hvd_set *set = set_of(coordinator, descriptor->set);
     bool is_gather = hvd_kind_has_rows(descriptor->kind) && lead->status == 0;
     bool adds_set = descriptor->kind == HVD_KIND_SET_ADD && lead->status == 0;
-    /* a replay of the global set has the other queues */
+    /* a replay of the global set uses the queues QUICK and BULK */
     bool is_spare = hvd_replay_decisions_is_replaying(
         &coordinator->replays, coordinator->table->sets->global->id);
 
@@ -362,7 +363,7 @@ static void put_answer(struct hvd_coordinator *coordinator, const struct hvd_fus
     hvd_fusion_queue_give_back(&coordinator->ready, batch->first);
 }
 
-/* Decides on all tensors that are ready, but on no more than one message holds. */
+/* Decides on the ready tensors, as many as one message holds. */
 static void put_answers(struct hvd_coordinator *coordinator, int64_t now_ns)
 {
     const struct hvd_decision_writers *writers = &coordinator->writers;
@@ -476,7 +477,7 @@ int hvd_coordinator_make_message(struct hvd_coordinator *coordinator, uint64_t p
     hvd_put(out, sets->data, sets->bytes);
     global->bytes = 0;
     sets->bytes = 0;
-    /* the message is carried out before more is written */
+    /* sets created by this message will exist before the next one is written */
     coordinator->writers.last_set = 0;
     return failed || out->failed ? HVD_ERR_NOMEM : 0;
 }

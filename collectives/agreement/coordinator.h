@@ -52,26 +52,26 @@ void hvd_coordinator_join(struct hvd_coordinator *coordinator, int rank);
 /* Whether there is anything to admit, to decide on or to send. */
 bool hvd_coordinator_has_work(const struct hvd_coordinator *coordinator);
 
-/* Decides, if it is time to. The deadline is when it will be, if nothing else happens;
- * -1: never. */
+/* Decides on the ready tensors if that is due. The deadline is when it becomes due if
+ * nothing else happens; -1: never. */
 void hvd_coordinator_decide(struct hvd_coordinator *coordinator, bool is_waited,
                             int64_t now_ns);
 int64_t hvd_coordinator_deadline(const struct hvd_coordinator *coordinator);
 
-/* Decides what follows from a message that has been carried out: the rest of a long one,
- * or replays. */
+/* To be called when the last message has been carried out: decides on tensors that did
+ * not fit into it, or announces replays. */
 int hvd_coordinator_continue(struct hvd_coordinator *coordinator, int64_t now_ns);
 
 /* Returns the writers of the next message, for decisions that other files make. */
 struct hvd_decision_writers *hvd_coordinator_writers(struct hvd_coordinator *coordinator);
 
-/* Whether there is a message to send. make_message appends it to out, with the number
- * `position`. */
+/* Whether there is a message to send. make_message appends the message to `out`, as
+ * number `position`. */
 bool hvd_coordinator_has_message(const struct hvd_coordinator *coordinator);
 int hvd_coordinator_make_message(struct hvd_coordinator *coordinator, uint64_t position,
                                  struct hvd_writer *out);
 
-/* All ranks fuse by these settings from now on. Replays in force end. */
+/* Decides that all ranks fuse by these settings from now on. Replays in force end. */
 int hvd_coordinator_tune(struct hvd_coordinator *coordinator, int64_t threshold,
                          int64_t cycle_ns);
 

@@ -98,9 +98,9 @@ static void leave_group(struct hvd_fusion_queue *queue, const struct hvd_ready *
     }
 }
 
-/* Whether a tensor waits for the rest of its group: for one cycle at most, because ranks
- * may form their groups differently, and not once all ranks have joined, because then no
- * other tensor will come. */
+/* Whether a tensor waits for the rest of its group. It waits for one cycle at most,
+ * because ranks may form their groups differently. Once all ranks have joined, it does
+ * not wait, because no other tensor will come. */
 static bool waits_for_group(struct hvd_fusion_queue *queue, const struct hvd_ready *ready)
 {
     const struct hvd_sets *sets = queue->table->sets;
@@ -278,7 +278,8 @@ static int64_t most_tensors(const struct hvd_fusion_queue *queue,
                : INT64_MAX;
 }
 
-/* Moves the tensors behind the first one that can be fused with it into the batch. */
+/* Moves later tensors of the queue into the batch if they can be fused with its first
+ * one. */
 static void gather_batch(struct hvd_fusion_queue *queue, struct hvd_fused *batch)
 {
     struct hvd_ready *first = batch->first;

@@ -56,7 +56,7 @@ struct hvd_fusion_queue {
     struct hvd_ready *spare;
     struct hvd_hash_table groups;
     int64_t bytes; /* of all tensors that are ready */
-    /* While batches are taken */
+    /* These two only between begin and end */
     int64_t now_ns;
     struct hvd_ready **at; /* first tensor that has not been looked at */
 };
@@ -86,14 +86,16 @@ int64_t hvd_fusion_queue_deadline(const struct hvd_fusion_queue *queue);
 /* Whether a tensor of this set is ready. */
 bool hvd_fusion_queue_has(const struct hvd_fusion_queue *queue, int set);
 
-/* Gives back all tensors for which `belongs` returns true. */
+/* Removes all tensors for which `belongs` returns true, and gives them back to the ready
+ * table. */
 void hvd_fusion_queue_drop(struct hvd_fusion_queue *queue,
                            bool (*belongs)(const void *context,
                                            const struct hvd_ready_tensor *ready_tensor),
                            const void *context);
 
-/* Take batches one by one, except for tensors that wait for the rest of their group; the
- * caller gives each batch back. end returns whether no tensor is left. */
+/* Take the batches one by one: call begin, then take until it returns no batch, then end.
+ * The caller gives each batch back. Tensors that wait for the rest of their group stay in
+ * the queue. end returns whether no tensor is left. */
 void hvd_fusion_queue_begin(struct hvd_fusion_queue *queue, int64_t now_ns);
 struct hvd_fused hvd_fusion_queue_take(struct hvd_fusion_queue *queue);
 bool hvd_fusion_queue_end(struct hvd_fusion_queue *queue);

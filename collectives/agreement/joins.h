@@ -19,9 +19,9 @@ struct hvd_entry;
  * others that it has no more data for the global process set. */
 struct hvd_joins {
     struct hvd_entry *own; /* this rank's join, in flight */
-    /* its join, decided, while tensors submitted before it still run */
+    /* this rank's join after all ranks have joined; ends when earlier tensors have run */
     struct hvd_entry *ended;
-    bool is_deferred; /* report it when the replay has ended */
+    bool is_deferred; /* report the join when the replay has ended */
 };
 
 /* This rank submits a join. */
@@ -44,7 +44,8 @@ int hvd_joins_take_end(struct hvd_agreement *agreement,
  * submitted before it. */
 void hvd_joins_end_own(struct hvd_agreement *agreement);
 
-/* Forgets this rank's join, which has been dropped. all: even if it has been decided. */
+/* Forgets this rank's join, which has been dropped. With `all`, also forgets a join that
+ * all ranks have agreed on. */
 void hvd_joins_drop(struct hvd_joins *joins, bool all);
 
 #endif

@@ -144,8 +144,8 @@ static int note_recent(struct hvd_period *period, struct hvd_cached_tensor *tens
     return 0;
 }
 
-/* Guesses that a cycle is the last `candidate` tensors, once enough of them voted for
- * that. */
+/* Guesses that the last `candidate` tensors are a cycle, once this length has enough
+ * votes. */
 static void guess_cycle(struct hvd_period *period)
 {
     uint64_t length = period->candidate;
@@ -250,8 +250,8 @@ int hvd_period_note(struct hvd_period *period, struct hvd_cached_tensor *const *
     return 0;
 }
 
-/* Returns the index of the batch from which on the batches have exactly one cycle of
- * tensors; -1: there is none. */
+/* Returns the index of the batch from which the rest contains exactly one cycle of
+ * tensors, or -1 if no batch starts there. */
 static int64_t last_cycle(const struct hvd_period *period)
 {
     for (size_t i = period->batch_count; i-- > 0;) {
@@ -276,7 +276,7 @@ bool hvd_period_is_due(struct hvd_period *period)
     if (first < 0) {
         return false;
     }
-    period->cycle++; /* count from 0 again */
+    period->cycle++; /* so that count_in_cycle counts from 0 */
     for (size_t i = period->batches[first].first; i < period->count; i++) {
         is_whole &= count_in_cycle(period, period->tensors[i]);
     }

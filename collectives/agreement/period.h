@@ -4,11 +4,11 @@
  *
  * A cycle (a training step) is a sequence of batches of cached tensors. Its length is
  * guessed by majority vote: each tensor votes for the number of tensors since it last
- * came. The tensors of the cycle are then the last ones of that number. The guess is
- * checked for some cycles: each must have these tensors, each as often, in any order.
+ * came. The guessed cycle consists of the last tensors, as many as its length. The guess
+ * is checked for some cycles: each must have these tensors, each as often, in any order.
  * After that, the next batches are predicted to be those of the last cycle. Batches are
  * merged if they came within one cycle time of each other and did not wait for each
- * other. Tensors that are new do not count, because some names never come back. */
+ * other. New tensors do not count, because some names never come back. */
 #ifndef HVD_PERIOD_H
 #define HVD_PERIOD_H
 
@@ -43,12 +43,12 @@ struct hvd_period {
     struct hvd_cached_tensor **recent;
     size_t recent_capacity; /* a power of two */
     uint64_t notes; /* tensors noted in all */
-    uint64_t first_note; /* notes from this one on are remembered */
+    uint64_t first_note; /* the first note that is still remembered */
     uint64_t candidate; /* the length that has the most votes so far */
     uint64_t votes; /* the votes for it, less those against it */
     size_t length; /* tensors of a cycle, as guessed; 0: not guessed yet */
-    uint64_t guess; /* counts the guesses */
-    int repeats; /* cycles in a row that were as guessed */
+    uint64_t guess; /* number of the present guess */
+    int repeats; /* cycles in a row that matched the guess */
     int needed; /* repeats that a prediction requires */
     bool may_merge;
 };
@@ -66,8 +66,9 @@ int hvd_period_note(struct hvd_period *period, struct hvd_cached_tensor *const *
  * nothing may be noted until restart. */
 bool hvd_period_is_due(struct hvd_period *period);
 
-/* Merges batches, after is_due has returned true; except for those of Adasum, whose
- * tensors cost memory on every rank. threshold: most bytes of a merged batch. */
+/* Merges batches, after is_due has returned true. Adasum's batches are not merged,
+ * because their tensors cost memory on every rank. threshold: most bytes of a merged
+ * batch. */
 void hvd_period_merge(struct hvd_period *period, int64_t threshold, int64_t cycle_ns);
 
 /* Starts the search anew, because a tensor is evicted or a replay has begun. */

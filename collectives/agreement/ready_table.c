@@ -151,7 +151,7 @@ static int add_named(struct hvd_ready_tensor *ready_tensor, int branch,
         ready_tensor->cached->uses++;
         return 0;
     }
-    /* Another id of the same name is older, and its description may differ. */
+    /* One of the two ids of this name is outdated, and its description may differ. */
     return ready_tensor->cached == report->cached
                ? 0
                : add_description(ready_tensor, report->cached->descriptor);

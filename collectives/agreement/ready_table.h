@@ -33,14 +33,15 @@ struct hvd_tensor_report {
 struct hvd_ready_tensor {
     struct hvd_key key; /* the name belongs to cached or to descriptions[0] */
     struct hvd_cached_tensor *cached; /* the tensor, if some branch named it by its id */
-    int cached_rank; /* a rank that did; -1: all ranks of cached_branch did */
+    /* a rank that named it by its id; -1: all ranks of cached_branch did */
+    int cached_rank;
     int cached_branch;
     /* [described] all other descriptions, each one only once */
     struct hvd_descriptor **descriptions;
     int described;
     int described_capacity;
-    unsigned char *seen; /* [branches] which have reported it */
-    bool is_partial; /* once complete: some rank has joined and lacks the tensor */
+    unsigned char *seen; /* [branches] whether each branch has reported it */
+    bool is_partial; /* set when complete: some rank has joined and lacks the tensor */
     int64_t max_block;
     struct hvd_rows *rows;
     uint32_t row_count;
@@ -53,7 +54,7 @@ struct hvd_ready_table {
     struct hvd_hash_table open; /* tensors that are not complete */
     struct hvd_ready_tensor *complete; /* oldest first */
     struct hvd_ready_tensor **complete_end;
-    struct hvd_ready_tensor *spare; /* free ones, for later use */
+    struct hvd_ready_tensor *spare; /* unused structs, for later use */
 };
 
 void hvd_ready_table_init(struct hvd_ready_table *table, const struct hvd_sets *sets);
@@ -65,7 +66,8 @@ void hvd_ready_table_finish(struct hvd_ready_table *table); /* may be all zeros 
 int hvd_ready_table_add(struct hvd_ready_table *table, const struct hvd_key *key,
                         int branch, const struct hvd_tensor_report *report);
 
-/* Completes the tensors that miss no report any more because a rank has joined. */
+/* To be called after a rank has joined: completes the tensors that lacked only its
+ * report. */
 void hvd_ready_table_recheck(struct hvd_ready_table *table);
 
 /* Takes the oldest complete tensor; returns NULL if there is none. The caller gives it
@@ -74,14 +76,14 @@ struct hvd_ready_tensor *hvd_ready_table_take(struct hvd_ready_table *table);
 void hvd_ready_table_give_back(struct hvd_ready_table *table,
                                struct hvd_ready_tensor *ready_tensor);
 
-/* Drops the reports of a tensor that no rank reports any more. */
+/* Drops the reports of an incomplete tensor. */
 void hvd_ready_table_drop(struct hvd_ready_table *table, const struct hvd_key *key);
 
 /* Drops the tensors that end when the set is aborted. */
 void hvd_ready_table_drop_set(struct hvd_ready_table *table, const struct hvd_set *set);
 
-/* Finds a rank that named the tensor by its id, for an error message, if descriptions
- * differ. */
+/* For an error message about differing descriptions: finds a rank that named the tensor
+ * by its id. */
 void hvd_ready_tensor_find_rank(const struct hvd_ready_table *table,
                                 struct hvd_ready_tensor *ready_tensor);
 

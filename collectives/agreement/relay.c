@@ -253,7 +253,7 @@ void hvd_relay_note_seen(struct hvd_agreement *agreement, int branch, uint64_t p
 
     relay->seen_by[branch] = position;
     for (int i = 1; i < agreement->sets->branches; i++) {
-        /* A child that has seen all messages sent to it needs nothing older. */
+        /* A child that has seen all messages sent to it names no older tensor. */
         bool has_all = relay->seen_by[i] >= relay->sent_to[i];
 
         least = !has_all && relay->seen_by[i] < least ? relay->seen_by[i] : least;

@@ -21,13 +21,13 @@
 struct hvd_agreement;
 
 struct hvd_relay {
-    uint64_t position; /* of the last message that came here */
-    /* [branches] of the last message that each child is known to have had */
+    uint64_t position; /* position of the last message that this rank got */
+    /* [branches] position of the last message that each child is known to have seen */
     uint64_t *seen_by;
-    uint64_t *sent_to; /* [branches] of the last message sent to it */
-    uint64_t last_sent; /* of the last message sent to any child */
+    uint64_t *sent_to; /* [branches] position of the last message sent to it */
+    uint64_t last_sent; /* position of the last message sent to any child */
     int far_children; /* children on other nodes: branches 1 ... far_children */
-    /* the message to some of them, without the parts that do not concern them */
+    /* memory for a message without the parts that do not concern its receivers */
     struct hvd_writer filtered;
 };
 

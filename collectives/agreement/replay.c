@@ -9,8 +9,8 @@
 #include "collectives/agreement/agreement_state.h"
 #include "collectives/agreement/validate.h"
 
-/* How often to look for tensors that wait in vain for a batch of a replay: while a thread
- * of this rank waits for a request, and otherwise. */
+/* How often to look for tensors whose batch in a replay cannot start: while a thread of
+ * this rank waits for a request, and otherwise. */
 static const int64_t look_every_ns = 2000000;
 static const int64_t look_alone_every_ns = 1000000000;
 
@@ -140,7 +140,8 @@ static int read_ids(const struct hvd_replay *replay, struct hvd_response_cache *
             return HVD_ERR_NET;
         }
         cached->replayed_at = replay->begun_at;
-        cached->replayed = batch; /* until the order is linked */
+        /* marks the tensor as in this batch; link_occurrences sets it again */
+        cached->replayed = batch;
         batch->tensors[at + i].cached = cached;
     }
     return 0;
@@ -209,7 +210,7 @@ static void link_occurrences(struct hvd_replay_order *order)
             for (size_t j = 0; j < batch->count; j++) {
                 struct hvd_replay_tensor *tensor = &batch->tensors[j];
 
-                /* In the second round, the last batch finds the first. */
+                /* The second round links the last batch of a tensor to its first one. */
                 tensor->next = tensor->cached->replayed;
                 tensor->cached->replayed = batch;
             }
@@ -226,7 +227,7 @@ static int read_order(struct hvd_replay *replay, struct hvd_response_cache *cach
     int status = 0;
 
     free_order(order);
-    if (count == 0 || count > reader->bytes) { /* each takes several bytes */
+    if (count == 0 || count > reader->bytes) { /* each batch takes several bytes */
         return HVD_ERR_NET;
     }
     order->batches = calloc(count, sizeof(order->batches[0]));
@@ -484,8 +485,8 @@ int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *rep
                                       replay->set->id, was_wrong);
 }
 
-/* Returns the replay that a report is about, whose set comes next in the message; NULL:
- * it has ended. */
+/* Reads the set's number, and returns the set's replay; NULL if the record is about a
+ * replay that has ended. */
 static struct hvd_replay *take_replay(struct hvd_agreement *agreement,
                                       const struct hvd_record *record,
                                       struct hvd_reader *reader)
@@ -522,7 +523,7 @@ static bool is_blocked(const struct hvd_replay *replay,
 static bool has_waited(const struct hvd_entry *entry, bool is_hurried, int64_t now_ns)
 {
     static const int64_t patience_ns = 5000000;
-    /* no thread waits for the request */
+    /* if no thread waits for the request */
     static const int64_t most_patience_ns = 1000000000;
 
     is_hurried |= atomic_load(&entry->request->is_asked_for);
@@ -564,8 +565,7 @@ int64_t hvd_replays_deadline(const struct hvd_agreement *agreement, bool is_wait
 
 /* --- all ranks pause --- */
 
-/* Sends FROZEN up or, on rank 0, RESUME down: all branches that have members have
- * answered. */
+/* All branches with members have answered: sends FROZEN up or, on rank 0, RESUME down. */
 static int answer_break(struct hvd_agreement *agreement, struct hvd_replay *replay)
 {
     struct hvd_part part;
@@ -603,8 +603,8 @@ static bool is_bystander(const struct hvd_agreement *agreement,
     return !replay->set->is_member && replay->answers == 1 && !agreement->is_root;
 }
 
-/* Whether a decision may be about a replay whose set has been removed: another set may
- * have the number now. */
+/* Whether the replay's set may have been removed. Its number may then belong to another
+ * set. */
 static bool is_removed(const struct hvd_replay *replay)
 {
     return replay == NULL || !replay->set->is_permanent;
@@ -628,7 +628,7 @@ int hvd_replay_freeze(struct hvd_agreement *agreement, struct hvd_replay *replay
     }
     for (int i = 0; i < HVD_REPLAY_PRIORITIES; i++) {
         started[i] = replay->order.priorities[i].started;
-        /* so that a rank that is not a member changes nothing */
+        /* neutral values, for a rank that is not a member */
         replay->least[i] = UINT64_MAX;
         replay->most[i] = 0;
     }
@@ -709,7 +709,7 @@ static int resume_priority(struct hvd_agreement *agreement, struct hvd_replay *r
         return 0;
     }
     if (most != least + 1) {
-        return HVD_ERR_NET; /* no reduction ends before all ranks have started it */
+        return HVD_ERR_NET; /* impossible: ranks are at most one batch apart */
     }
     if (priority->started == most && priority->running != NULL) {
         return take_back(agreement, priority->running);

@@ -76,7 +76,7 @@ enum {
 
 struct hvd_replay_tensor {
     struct hvd_cached_tensor *cached;
-    /* the batch that contains it after this one; may be the same */
+    /* the next batch that contains the tensor; may be this one */
     struct hvd_replay_batch *next;
 };
 
@@ -86,7 +86,7 @@ struct hvd_replay_batch {
     size_t count;
     size_t missing; /* tensors that this rank has not submitted yet */
     size_t anew; /* tensors that this rank has submitted with another descriptor */
-    /* the batch to run it with; NULL before the first time, and while it runs */
+    /* kept between runs for the next run; NULL before the first run, and during a run */
     struct hvd_batch *idle;
 };
 
@@ -114,7 +114,7 @@ struct hvd_replay {
     int answers;
     /* batches of the set, replayed or not, that have not ended on this rank */
     int running;
-    uint64_t epoch; /* numbers the replays of all sets; 0: there was none */
+    uint64_t epoch; /* number of the set's last replay, unique across sets; 0: none yet */
     uint64_t begun_at; /* position of the message that began it (relay.h) */
     bool is_active; /* from REPLAY to RESUME */
     bool is_frozen; /* from BREAK to RESUME */
@@ -157,15 +157,15 @@ uint64_t hvd_replay_started(const struct hvd_replay *replay);
 int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *batch);
 
 /* Asks for the end of replays in which a tensor of this rank has waited too long for the
- * other tensors of its batch; the limit is lower if a thread waits for the tensor, or if
- * is_hurried. */
+ * other tensors of its batch. The time limit is lower if a thread waits for the tensor,
+ * or with is_hurried. */
 int hvd_replays_look(struct hvd_agreement *agreement, bool is_hurried, int64_t now_ns);
 
-/* Returns when to look; -1: never. */
+/* Returns when to call hvd_replays_look; -1: never. */
 int64_t hvd_replays_deadline(const struct hvd_agreement *agreement, bool is_waited,
                              int64_t now_ns);
 
-/* --- decisions; the records have been taken already; replay may be NULL: the set has
+/* --- decisions; the caller has already read the record; replay is NULL if the set has
  * been removed --- */
 int hvd_replay_begin(struct hvd_agreement *agreement, struct hvd_replay *replay,
                      const struct hvd_record *record, struct hvd_reader *reader);
@@ -176,12 +176,12 @@ int hvd_replay_resume(struct hvd_agreement *agreement, struct hvd_replay *replay
                       int64_t now_ns);
 
 /* --- the end --- */
-/* Asks rank 0 to end the replay. was_wrong: because it did not predict what this rank
- * submits. */
+/* Asks rank 0 to end the replay. was_wrong: this rank submits something that the replay
+ * did not predict. */
 int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *replay,
                          bool was_wrong);
 
-/* Take the reports of a branch. */
+/* Handle a branch's reports BREAK and FROZEN. */
 int hvd_replay_take_break(struct hvd_agreement *agreement,
                           const struct hvd_record *record, struct hvd_reader *reader);
 int hvd_replay_take_frozen(struct hvd_agreement *agreement,

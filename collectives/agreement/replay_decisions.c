@@ -11,8 +11,8 @@
 #include "collectives/agreement/response_cache.h"
 #include "collectives/request/batch.h"
 
-/* A replay in which no batch starts while this many tensors, plus twice its own number,
- * are decided on belongs to a part of the job that is over. */
+/* Rank 0 breaks a replay if none of its batches starts while it decides on this many
+ * tensors, plus twice as many as the replay has: that part of the job is over. */
 static const size_t outdated_after = 64;
 
 /* Rank 0's state of the replays of one process set. */
@@ -28,7 +28,7 @@ struct hvd_set_replays {
     /* batches of the replay that rank 0 had started when it last took note */
     uint64_t replayed;
     size_t others; /* tensors decided on since then */
-    /* of a set other than the global one: to be decided on after the replay */
+    /* ready tensors that wait until the replay has ended; not used for the global set */
     struct hvd_ready_tensor *kept;
     struct hvd_ready_tensor **kept_end;
 };
@@ -311,7 +311,7 @@ void hvd_replay_decisions_note_eviction(struct hvd_replay_decisions *decisions,
 {
     struct hvd_set_replays *replays = replays_of(decisions, cached->key.set);
 
-    /* NULL: the set has been removed, and its tensors with it. */
+    /* replays is NULL if the set has been removed with its tensors. */
     if (replays != NULL && cached->noted_at > replays->period.first_note) {
         hvd_period_restart(&replays->period);
     }

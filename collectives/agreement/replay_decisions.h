@@ -31,7 +31,7 @@ struct hvd_decided_batch {
     int64_t now_ns;
 };
 
-/* The owner sets the first four members, and all others to 0. */
+/* The owner sets the first members up to may_replay, and all others to 0. */
 struct hvd_replay_decisions {
     struct hvd_ready_table *table; /* borrowed */
     const struct hvd_fusion *fusion; /* borrowed; may change between calls */
@@ -53,7 +53,7 @@ void hvd_replay_decisions_remove_set(struct hvd_replay_decisions *decisions, int
 
 /* --- their beginning --- */
 
-/* Look for a period: note takes each batch that is carried out. */
+/* note adds a batch that has been carried out to the search for a period. */
 int hvd_replay_decisions_note(struct hvd_replay_decisions *decisions,
                               const struct hvd_decided_batch *batch);
 void hvd_replay_decisions_note_eviction(struct hvd_replay_decisions *decisions,
@@ -77,12 +77,12 @@ bool hvd_replay_decisions_is_replaying(const struct hvd_replay_decisions *decisi
 bool hvd_replay_decisions_must_keep(const struct hvd_replay_decisions *decisions,
                                     const struct hvd_ready_tensor *ready_tensor);
 
-/* Takes over such a tensor, and breaks the replay. */
+/* Takes over a tensor for which must_keep returned true, and breaks the replay. */
 int hvd_replay_decisions_keep(struct hvd_replay_decisions *decisions,
                               struct hvd_ready_tensor *ready_tensor);
 
-/* Ends the set's replay, if one is in force. was_wrong: because it did not predict what
- * the ranks submit. */
+/* Ends the set's replay, if one is in force. was_wrong: the ranks submit something that
+ * the replay did not predict. */
 int hvd_replay_decisions_break(struct hvd_replay_decisions *decisions, int set,
                                bool was_wrong);
 

@@ -131,8 +131,9 @@ int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *
     return reports->writer.bytes >= HVD_MESSAGE_BYTES ? flush_reports(agreement) : 0;
 }
 
-/* Whether a report is outdated: its sender has learned since that the tensor is replayed,
- * or that its set has been aborted. cached may be NULL. */
+/* Whether a report is outdated: at the position where it was sent, its sender did not
+ * know yet that the tensor is replayed or that its set has been aborted. cached may be
+ * NULL. */
 static bool is_outdated(const struct hvd_agreement *agreement,
                         const struct hvd_cached_tensor *cached,
                         const struct hvd_descriptor *descriptor, uint64_t position)
@@ -141,9 +142,9 @@ static bool is_outdated(const struct hvd_agreement *agreement,
            hvd_sets_refuse(agreement->sets, descriptor);
 }
 
-/* Queues HEARD events for the ranks that have a tensor which a branch reports: the
- * members in the branch that have not joined. Queues none if this rank does not take part
- * in the tensor. */
+/* Queues a HEARD event for each rank of the branch that has the tensor: the members of
+ * its set that have not joined. Queues none if this rank does not take part in the
+ * tensor. */
 static void tell_heard(struct hvd_agreement *agreement, int branch,
                        const struct hvd_descriptor *descriptor)
 {

@@ -24,7 +24,8 @@ struct hvd_reports {
 /* A message of a branch (sets.h) while it is parsed. */
 struct hvd_branch_message {
     int branch;
-    uint64_t position; /* of its sender, which determines the meaning of the ids */
+    /* the sender's position (relay.h), which determines the meaning of the ids */
+    uint64_t position;
     struct hvd_reader reader;
     int64_t now_ns;
 };
@@ -35,9 +36,9 @@ void hvd_reports_finish(struct hvd_reports *reports);
 /* Adds a tensor that this rank has submitted. */
 int hvd_reports_add(struct hvd_agreement *agreement, const struct hvd_entry *entry);
 
-/* Does the same, for callers that are not carrying out decisions, which could evict the
- * tensor. A leaf of the tree waits for no other rank: its report goes into the next
- * message at once. */
+/* Adds a tensor like hvd_reports_add, but must not be called while decisions are carried
+ * out, because they could evict the tensor. On a leaf of the tree, which waits for no
+ * other rank, the report goes into the next message at once. */
 int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *entry);
 
 /* Add the tensors that a branch reports. The record has been taken already. */
@@ -51,8 +52,8 @@ int hvd_reports_take_tensor(struct hvd_agreement *agreement,
  * message. */
 int hvd_reports_pass_up(struct hvd_agreement *agreement);
 
-/* Passes the wish of a rank at or below this one for a process set on (set_creations.h);
- * not on rank 0. */
+/* Passes a request for a process set, by this rank or one below it, up the tree
+ * (set_creations.h). Not on rank 0. */
 int hvd_reports_put_wish(struct hvd_agreement *agreement,
                          const struct hvd_set_wish *wish);
 

@@ -23,22 +23,23 @@ struct hvd_cached_tensor {
     int64_t bytes; /* of one rank's tensor */
     /* this rank's tensor of that name; NULL when evicted */
     struct hvd_named_tensor *tensor;
-    int uses; /* pointers to it that are held beyond the next eviction */
+    int uses; /* references that keep it in memory after its eviction */
     bool is_leaving; /* rank 0: its eviction has been decided */
     bool is_evicted;
     uint64_t evicted_at; /* position of the message that evicted it (relay.h) */
     /* the next batch of the replay that contains it, or NULL */
     struct hvd_replay_batch *replayed;
     uint64_t replayed_at; /* position of the message that began the last replay with it */
-    /* period.h: the number of its last note (0: none), that note's cycle, how often the
-     * cycle has had the tensor so far, and how often guess number `guess` says that a
-     * cycle has it */
+    /* These five for period.h, in its words: noted_at is the number of its last note (0:
+     * none), cycle is that note's cycle, and in_cycle counts its notes in that cycle. In
+     * guess number `guess`, a cycle has the tensor in_guess times. */
     uint64_t noted_at;
     uint64_t cycle;
     uint64_t guess;
     uint32_t in_cycle;
     uint32_t in_guess;
-    /* in the order of last use; of evicted tensors: the one evicted next */
+    /* neighbours in the order of last use; for evicted tensors, in the order of
+     * eviction */
     struct hvd_cached_tensor *older;
     struct hvd_cached_tensor *newer;
 };

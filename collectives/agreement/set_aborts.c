@@ -98,7 +98,7 @@ int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
     struct hvd_set *set =
         id >= 0 && id <= INT32_MAX ? hvd_sets_find(agreement->sets, (int)id) : NULL;
 
-    /* The set exists: a member asks for the removal only after the abort. */
+    /* The set still exists, because members ask for its removal only after the abort. */
     if (message->reader.failed || set == NULL || set->is_permanent ||
         !hvd_sets_is_in_branch(agreement->sets, rank, message->branch) ||
         hvd_set_index(set, (int)rank) < 0) {

@@ -24,8 +24,8 @@ struct hvd_entry;
 struct hvd_reader;
 struct hvd_set;
 
-/* This rank asks for the abort, or a rank of a branch does, whose record has been taken
- * already. */
+/* Request the abort of a set: for this rank, or for a rank of a branch, whose record the
+ * caller has already read. */
 int hvd_set_aborts_submit(struct hvd_agreement *agreement, struct hvd_entry *entry);
 int hvd_set_aborts_take_wish(struct hvd_agreement *agreement,
                              struct hvd_branch_message *message, uint64_t rank);
@@ -37,8 +37,8 @@ int hvd_set_aborts_disagree(struct hvd_agreement *agreement, struct hvd_set *set
 /* Rank 0: continues an abort that has waited for the end of the set's replay. */
 int hvd_set_aborts_after_replay(struct hvd_agreement *agreement, struct hvd_set *set);
 
-/* Takes the decision, whose record has been taken already. set is NULL if there is no
- * such set. */
+/* Carries out the decision, whose record the caller has already read. set is NULL if
+ * there is no such set. */
 int hvd_set_aborts_take(struct hvd_agreement *agreement, struct hvd_set *set,
                         bool ranks_disagree, struct hvd_reader *reader);
 

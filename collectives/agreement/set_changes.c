@@ -87,7 +87,7 @@ static void tell_change(struct hvd_agreement *agreement,
 {
     if (entry != NULL) {
         entry->request->value = set;
-        entry->is_agreed = true; /* must not be dropped any more */
+        entry->is_agreed = true; /* from here on, the entry must not be dropped */
     }
     hvd_event_queue_put(&agreement->events, event, entry);
 }

@@ -27,27 +27,27 @@ bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set)
 int hvd_set_changes_submit_removal(struct hvd_agreement *agreement,
                                    struct hvd_entry *removal);
 
-/* Reports the removals whose sets this rank has finished with meanwhile. */
+/* Reports the deferred removals of sets that this rank no longer uses. */
 int hvd_set_changes_report(struct hvd_agreement *agreement);
 
-/* All ranks have agreed on this rank's entry: does it, and ends the entry. set: rank 0's
- * number. Removing a set of which a batch still runs fails with HVD_ERR_PEER, and a
+/* Carry out this rank's entry, on which all ranks have agreed, and end it. set: rank 0's
+ * number. Removing a set that still has a running batch fails with HVD_ERR_PEER, and a
  * GIVE_UP event has the text. */
 int hvd_set_changes_add(struct hvd_agreement *agreement, struct hvd_entry *entry,
                         int64_t set);
 int hvd_set_changes_remove(struct hvd_agreement *agreement, struct hvd_entry *entry);
 
 /* --- sets that their members create alone: set_creations.h --- */
-/* This rank asks for a set, or a rank of a branch does, whose record has been taken
- * already. */
+/* Request a set: for this rank, or for a rank of a branch, whose record the caller has
+ * already read. */
 int hvd_set_changes_submit_creation(struct hvd_agreement *agreement,
                                     const struct hvd_entry *entry);
 int hvd_set_changes_take_wish(struct hvd_agreement *agreement,
                               struct hvd_branch_message *message, uint64_t rank);
 
-/* Take decisions about such a set, which reach its members and the other ranks of their
- * nodes. The records have been taken already. The removal comes when all members have
- * reported that they have finished with the set. */
+/* Carry out decisions about such a set, which reach its members and the other ranks of
+ * their nodes. The caller has already read the record. The removal comes when all members
+ * have reported that they no longer use the set. */
 int hvd_set_changes_take_creation(struct hvd_agreement *agreement, int set,
                                   struct hvd_reader *reader);
 int hvd_set_changes_take_removal(struct hvd_agreement *agreement, int set);

@@ -12,7 +12,7 @@
 /* A list of members, of which some have asked for the set. */
 struct hvd_set_creation {
     struct hvd_key key; /* of the name below; first, for hvd_key_equal */
-    struct hvd_set_creation *next; /* of the same name */
+    struct hvd_set_creation *next; /* next list of the same name */
     char *list;
     int *ranks; /* [count] ascending */
     bool *has_asked; /* [count] */
@@ -113,7 +113,7 @@ static void drop_creation(struct hvd_set_creations *creations,
     } else {
         hvd_hash_table_remove(&creations->by_name, creation->key.hash, hvd_key_equal,
                               &creation->key);
-        if (creation->next != NULL) { /* cannot fail: an item has just been removed */
+        if (creation->next != NULL) { /* cannot fail: removing an item has freed a slot */
             (void)hvd_hash_table_add(&creations->by_name, creation->key.hash,
                                      creation->next);
         }

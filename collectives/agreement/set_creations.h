@@ -44,8 +44,6 @@ struct hvd_set_outcome {
     const char *list; /* the members, or the ranks that failed */
 };
 
-/* Takes note of a request, and writes the decisions that follow from it. Returns 0,
- * HVD_ERR_NOMEM, or HVD_ERR_NET for a request that is not possible. */
 void hvd_set_creations_finish(struct hvd_set_creations *creations);
 
 /* Takes note of a request, and writes the decisions that follow from it. Returns 0,
@@ -58,7 +56,7 @@ int hvd_set_creations_add(struct hvd_set_creations *creations,
 bool hvd_set_creations_lack(const struct hvd_set_creations *creations, const char *name,
                             int rank);
 
-/* Parses a decision CREATE, whose record has been taken already. Returns 0 or
+/* Parses a decision CREATE, whose record the caller has already read. Returns 0 or
  * HVD_ERR_NET. */
 int hvd_take_set_outcome(struct hvd_reader *reader, struct hvd_set_outcome *outcome);
 

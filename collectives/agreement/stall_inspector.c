@@ -509,7 +509,7 @@ static int give_up_children(struct hvd_agreement *agreement)
 
 /* --- when no ASK comes --- */
 
-/* Returns how long after a STALL the next ASK must have come: rank 0 waits for the
+/* Returns how long after its STALL a rank waits for the next ASK. Rank 0 waits for the
  * answers to one ASK before the next, and does not ask twice within half of the warning
  * time. */
 static int64_t patience_with_root(const struct hvd_agreement *agreement)
@@ -518,7 +518,8 @@ static int64_t patience_with_root(const struct hvd_agreement *agreement)
            agreement->settings.stall_warning_ns / 2;
 }
 
-/* Whether this rank warns for all children of its parent on this node. */
+/* Whether this rank is the one that warns on behalf of its parent's children on this
+ * node. */
 static bool is_spokesman(const struct hvd_agreement *agreement)
 {
     const struct hvd_layout *layout = agreement->sets->layout;
@@ -539,7 +540,8 @@ static bool is_unheard(const struct hvd_agreement *agreement,
                agreement->settings.stall_warning_ns + patience_with_root(agreement);
 }
 
-/* Writes which ranks may keep ASK away: rank 0, or the parent. Returns the parent. */
+/* Writes which ranks may be the reason that no ASK comes: rank 0, or the parent. Returns
+ * the parent. */
 static int describe_root(const struct hvd_agreement *agreement,
                          const struct hvd_entry *entry, int64_t now_ns, char *text,
                          size_t bytes)

@@ -17,9 +17,10 @@
  * then HELD without its answer. The ranks below the silent one cannot be asked. Answers
  * that come too late belong to an earlier wave and are ignored.
  *
- * When rank 0 is silent, or a rank between it and this one, no ASK comes. A rank that
- * waits in vain for an ASK warns about that itself; of the children on one node, only the
- * first does. Past the shutdown time, each of these ranks ends its part of the job. */
+ * If rank 0, or a rank between it and this one, is silent, no ASK comes. A rank whose
+ * STALL is not followed by an ASK warns about that itself; of the children on one node,
+ * only the first does. Past the shutdown time, each of these ranks ends its part of the
+ * job. */
 #ifndef HVD_STALL_INSPECTOR_H
 #define HVD_STALL_INSPECTOR_H
 
@@ -41,7 +42,7 @@ struct hvd_stall_inspector {
     int64_t until_ns; /* branches that have not answered by then are silent */
     bool *has_answered; /* [branches] */
     int answers; /* branches that have answered */
-    /* [ranks of the job] a child of a node that has waited for it in vain */
+    /* [ranks of the job] whether its parent has given up waiting for its answer */
     bool *is_silent;
     struct hvd_stalled list; /* the merged answers */
     /* rank 0 */

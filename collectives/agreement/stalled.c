@@ -206,7 +206,7 @@ static void put_holders(const struct hvd_stalled *list,
     }
 }
 
-/* tensor: NULL if it has been left out. */
+/* Reads one bit for each rank. tensor is NULL if the list leaves the tensor out. */
 static int take_bits(const struct hvd_stalled *list, struct hvd_reader *reader,
                      struct hvd_stalled_tensor *tensor)
 {

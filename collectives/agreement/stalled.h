@@ -37,7 +37,7 @@ struct hvd_stalled {
     size_t ranks; /* of the job */
     size_t bytes; /* approximate, in a message */
     uint64_t salt;
-    uint64_t limit; /* complete up to this point of the order */
+    uint64_t limit; /* the list is complete up to this point of the order */
 };
 
 void hvd_stalled_init(struct hvd_stalled *list, size_t ranks, uint64_t salt);

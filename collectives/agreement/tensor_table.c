@@ -63,8 +63,8 @@ static void tidy_name(struct hvd_tensor_table *table, struct hvd_named_tensor *t
     }
 }
 
-/* Leaves a name to be removed later, because the progress thread may be using it. Any
- * thread may call this. */
+/* Puts a name on the list of names to be removed later, because the progress thread may
+ * be using it now. Any thread may call this. */
 static void leave_name(struct hvd_tensor_table *table, struct hvd_named_tensor *tensor)
 {
     if (!tensor->is_left) {
@@ -87,7 +87,7 @@ static void tidy_left(struct hvd_tensor_table *table)
     atomic_store(&table->has_left, false);
 }
 
-/* Returns NULL if memory is out. */
+/* Finds the entry's name, or adds it. Returns NULL if memory is out. */
 static struct hvd_named_tensor *look_up(struct hvd_tensor_table *table,
                                         const struct hvd_entry *entry)
 {

@@ -23,7 +23,8 @@ struct hvd_cached_tensor;
 
 struct hvd_named_tensor {
     struct hvd_key key; /* of the name below */
-    _Atomic bool is_taken; /* an entry uses the name, from its submission to its end */
+    /* an entry with this name has been submitted and has not ended */
+    _Atomic bool is_taken;
     /* Number of entries of persistent requests, in flight or not. Changes under the lock,
      * like the next two members. */
     int keepers;
@@ -44,8 +45,8 @@ typedef void (*hvd_entry_ended)(void *context, struct hvd_entry *entry, int stat
 struct hvd_tensor_table {
     pthread_mutex_t lock; /* protects by_name; held for a few instructions */
     struct hvd_hash_table by_name;
-    /* Names that other threads do not need any more. The thread that calls enter removes
-     * them, because it may be using them until then. */
+    /* Names that other threads no longer need. hvd_tensor_table_enter removes them,
+     * because its thread may be using them until then. */
     struct hvd_named_tensor *left;
     _Atomic bool has_left;
     struct hvd_entry *oldest; /* oldest entry that the agreement has seen */
@@ -60,9 +61,9 @@ void hvd_tensor_table_init(struct hvd_tensor_table *table, hvd_entry_ended ended
                            void *context);
 void hvd_tensor_table_finish(struct hvd_tensor_table *table);
 
-/* Takes all entries of a request (borrowed until they end), or none and fills err;
- * returns HVD_ERR_ARG for a name that is in flight. Names of a persistent request are
- * looked up only the first time. */
+/* Takes over all entries of a request (borrowed until they end), or takes none and fills
+ * err. Returns HVD_ERR_ARG for a name that is in flight. The names of a persistent
+ * request are looked up only the first time. */
 int hvd_tensor_table_add(struct hvd_tensor_table *table, struct hvd_request *request,
                          struct hvd_error *err);
 
@@ -70,12 +71,12 @@ int hvd_tensor_table_add(struct hvd_tensor_table *table, struct hvd_request *req
  * flight. */
 void hvd_tensor_table_let_go(struct hvd_tensor_table *table, struct hvd_request *request);
 
-/* Returns what is known by a name, or NULL. */
+/* Returns the table's record of a name, or NULL. */
 struct hvd_named_tensor *hvd_tensor_table_find(struct hvd_tensor_table *table,
                                                const struct hvd_key *key);
 
-/* The name has a tensor in the cache from now on, or (uncache) has none any more. cache
- * returns what is known by the name, or NULL if memory is out. */
+/* cache links the name to its tensor in the response cache; uncache removes the link.
+ * cache returns the table's record of the name, or NULL if memory is out. */
 struct hvd_named_tensor *hvd_tensor_table_cache(struct hvd_tensor_table *table,
                                                 const struct hvd_key *key,
                                                 struct hvd_cached_tensor *cached);

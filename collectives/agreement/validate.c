@@ -229,8 +229,8 @@ static int check_root(const struct hvd_descriptor *a, const struct hvd_descripto
                     hvd_kind_name(a->kind), a->root, b->root);
 }
 
-/* Compares notes; NULL (in a descriptor of this rank) is the same as an empty note (in
- * one that came in a message). */
+/* Compares notes. NULL, in a descriptor of this rank, equals the empty note of a received
+ * descriptor. */
 static bool is_same_note(const struct hvd_descriptor *a, const struct hvd_descriptor *b)
 {
     return strcmp(a->note != NULL ? a->note : "", b->note != NULL ? b->note : "") == 0;
@@ -392,8 +392,8 @@ static int check_all(const struct check *check,
     return status;
 }
 
-/* Checks whether the tensor's kind and op allow that a joined rank lacks it: the ranks
- * agree otherwise. */
+/* For a tensor that a joined rank lacks and on which the other ranks agree: checks that
+ * its kind and op allow that. */
 static int check_beside_join(const struct hvd_ready_tensor *ready_tensor,
                              struct hvd_error *err)
 {
