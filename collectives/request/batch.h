@@ -10,12 +10,12 @@ enum hvd_priority {
     HVD_PRIORITY_QUICK, /* small batches */
     HVD_PRIORITY_BULK, /* large batches; small ones overtake them */
     /* for batches that must not wait behind a replayed batch that some rank has not
-     * submitted */
+     * submitted: used while a replay is in force */
     HVD_PRIORITY_SPARE,
     HVD_PRIORITIES
 };
 
-/* The part of the agreement that concerns the batch as a whole. */
+/* The values of a batch on which all ranks have agreed. */
 struct hvd_batch_header {
     enum hvd_kind kind;
     int32_t set;
@@ -38,9 +38,9 @@ struct hvd_batch {
     int64_t *rows;
     int64_t submitted_ns; /* when this rank submitted the last of the tensors */
     int64_t started_ns;
-    /* the number of a replayed batch within its replay, from 1; 0: not replayed */
+    /* the batch's number within its replay, from 1; 0: not replayed */
     uint64_t number;
-    /* The number of the batch among those on devices, from 1; 0: on the host. */
+    /* the batch's number among those on devices, from 1; 0: the batch runs on the host */
     uint64_t device_number;
 };
 
@@ -48,7 +48,8 @@ struct hvd_batch {
  * NULL without memory. */
 struct hvd_batch *hvd_batch_create(const struct hvd_batch_header *header);
 
-/* Frees the batch and its zeros; other entries belong to their requests. NULL is fine. */
+/* Frees the batch and its entries of zeros; other entries belong to their requests. NULL
+ * is fine. */
 void hvd_batch_destroy(struct hvd_batch *batch);
 
 /* Whether the tensors are on devices; all ranks agree on this. */

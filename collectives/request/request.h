@@ -29,8 +29,8 @@ struct hvd_entry {
     int32_t *splits; /* alltoall: rows to each rank */
     int32_t *received; /* alltoall, when finished: rows from each rank */
     int split_count; /* alltoall: length of splits and of received */
-    /* allgather, alltoall: room in output, 0: result is allocated; send, receive: bytes
-     * of the message */
+    /* allgather, alltoall: bytes of room in output, 0: result is allocated; send,
+     * receive: bytes of the message */
     size_t output_bytes;
     /* Allgather, alltoall, gather: memory allocated here, which hvd_request_take hands
      * out. Send and receive of a GPU tensor: the host buffer that the data passes
@@ -48,8 +48,8 @@ struct hvd_entry {
     struct hvd_refcount *done;
     /* owns result, if result is from the GPU's memory pool */
     struct hvd_refcount *buffer;
-    /* Zeros for a tensor of which this rank, having joined, has no data: they are added,
-     * and the result is dropped. */
+    /* The entry is zeros, because this rank has joined and has no data for the tensor.
+     * The zeros are added, and this rank drops the result. */
     bool is_zeros;
     bool is_cancelled; /* zeros in a batch whose result no rank wants */
 
@@ -58,8 +58,8 @@ struct hvd_entry {
     struct hvd_set *set;
     /* the cached tensor whose id stands for this one; NULL: it is described in full */
     struct hvd_cached_tensor *cached;
-    bool is_agreed; /* in a batch that is going to run, or runs */
-    bool is_deferred; /* its report waits: see set_changes.c */
+    bool is_agreed; /* in a batch that runs, or will run */
+    bool is_deferred; /* its report waits, see set_changes.c */
     struct hvd_entry *older; /* the entry submitted before this one and still in flight */
     struct hvd_entry *newer;
     int64_t submitted_ns; /* hvd_clock_ns */
@@ -84,7 +84,8 @@ struct hvd_request {
     uint64_t job; /* the number of the job in which it was started */
     int set_size; /* the size of its process set at the start */
     bool is_persistent; /* it has been started more than once */
-    int unlaunched; /* entries; protected by the progress lock, as is is_kept */
+    /* entries not launched yet; protected by the progress lock, like is_kept */
+    int unlaunched;
     bool is_kept; /* struct hvd_job is one of the owners */
     /* the name for profilers, a static text such as "Allreduce"; NULL: none */
     const char *range_name;
@@ -96,8 +97,8 @@ struct hvd_request {
 /* Creates a zeroed request with status HVD_INPROGRESS. Returns NULL without memory. */
 struct hvd_request *hvd_request_create(int count);
 
-/* Makes a request of host tensors that has ended ready for another start. No other thread
- * may know the request. */
+/* Prepares an ended request of host tensors for another start. No other thread may know
+ * the request. */
 void hvd_request_reset(struct hvd_request *request);
 
 /* Frees the request and the memory that its entries own. It must not be in flight. NULL
@@ -107,7 +108,8 @@ void hvd_request_destroy(struct hvd_request *request);
 /* Gives up one ownership; the last owner destroys the request. */
 void hvd_request_drop(struct hvd_request *request);
 
-/* Returns entry `index` if the request has been launched or has ended well, else NULL. */
+/* Returns entry `index` if the request has been launched or has ended successfully, else
+ * NULL. */
 struct hvd_entry *hvd_request_launched_entry(struct hvd_request *request, int index);
 
 /* Creates an entry of zeros for a tensor with this descriptor, which is copied. Returns

@@ -9,7 +9,7 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
-/* Counts the ranks, from the first one on, that follow each other in equal steps. */
+/* Returns how many ranks, from the first one on, have equal distances. */
 static int run_length(const int *ranks, int count)
 {
     int length = count > 1 ? 2 : 1;
@@ -57,8 +57,8 @@ static int read_number(const char **text, int most)
 }
 
 /* Reads "3", "0-7" or "0-12:4", and stops at the character behind it. Writes the ranks
- * unless `ranks` is NULL, and the last one to *last. Returns how many there are; 0:
- * malformed. */
+ * unless `ranks` is NULL, and the last one to *last. Returns how many ranks there are, or
+ * 0 if the text is malformed. */
 static int read_run(const char **text, int size, int *last, int *ranks)
 {
     int first = read_number(text, size), end = first, step = 1, count = 0;
@@ -84,7 +84,8 @@ static int read_run(const char **text, int size, int *last, int *ranks)
     return count;
 }
 
-/* Reads all runs of a list. Returns the number of ranks; 0: malformed. */
+/* Reads all runs of a list. Returns the number of ranks, or 0 if the list is
+ * malformed. */
 static int read_runs(const char *text, int size, int *ranks)
 {
     int last = -1, count = 0;
@@ -122,7 +123,7 @@ int hvd_rank_list_index(const int *ranks, int count, int rank)
     int low = 0, high = count;
 
     if (rank >= 0 && rank < count && ranks[rank] == rank) {
-        return rank; /* always true in the global set */
+        return rank; /* the usual case: in the global set, the index is the rank */
     }
     while (low < high) {
         int middle = low + (high - low) / 2;

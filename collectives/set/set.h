@@ -15,8 +15,8 @@
 
 #include "gpu_binding/base/refcount.h"
 
-/* Requests without a name are matched by their number; a rank counts each of these
- * kinds. */
+/* Kinds of requests that have no name. Ranks match them by number: each rank counts its
+ * requests of each kind. */
 enum hvd_unnamed {
     HVD_UNNAMED_BARRIERS,
     HVD_UNNAMED_BARRIER_CALLS, /* numbered barriers; ranks that call them may disagree */
@@ -27,10 +27,10 @@ enum hvd_unnamed {
     HVD_UNNAMED_KINDS
 };
 
-/* The states of a set. A member may abort the set, and the set is aborted if its ranks
- * disagree on numbered calls: from then on nothing is agreed on in it. A set can be
- * removed in each state. (A set that its members are still creating has no number and no
- * state: agreement/set_creations.h.) */
+/* The states of a set. A set is aborted if a member asks for that, or if its ranks
+ * disagree on numbered calls; from then on, its ranks agree on nothing more in it. A set
+ * can be removed in each state. (A set that its members are still creating has no number
+ * and no state: agreement/set_creations.h.) */
 enum hvd_set_state {
     HVD_SET_ACTIVE,
     HVD_SET_ABORTING, /* rank 0 knows of the abort, and ends the set's replay first */
@@ -86,9 +86,9 @@ int hvd_set_index(const struct hvd_set *set, int rank);
  * member. */
 bool hvd_set_is_known(const struct hvd_set *set);
 
-/* Whether the abort of its set makes the tensor fail. All tensors but the removal of the
- * set fail; in a permanent set, which is aborted when ranks disagree on numbered calls,
- * only numbered calls fail. */
+/* Whether the tensor must fail because its set has been aborted. All tensors fail except
+ * the removal of the set. In a permanent set, which is aborted when ranks disagree on
+ * numbered calls, only numbered calls fail. */
 bool hvd_set_fails(const struct hvd_set *set, const struct hvd_descriptor *descriptor);
 
 /* Whether the tensor fails at once, without a message to other ranks, because its set has

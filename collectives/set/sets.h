@@ -60,9 +60,9 @@ int hvd_sets_next(const struct hvd_sets *sets, int after);
 /* Whether a number received from another rank may become the number of a new set. */
 bool hvd_sets_is_free(const struct hvd_sets *sets, int64_t id);
 
-/* Adds a set of ascending ranks under a free number. name: of a set that its members
- * create, else NULL. Returns the set, borrowed until it is removed; NULL without memory.
- */
+/* Adds a set of ascending ranks under a free number. name: the name that its members gave
+ * at its creation, or NULL. Returns the set, borrowed until it is removed; NULL without
+ * memory. */
 struct hvd_set *hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, int count,
                              const char *name);
 void hvd_sets_remove(struct hvd_sets *sets, struct hvd_set *set);
@@ -70,11 +70,11 @@ void hvd_sets_remove(struct hvd_sets *sets, struct hvd_set *set);
 /* Whether a number received from another rank is a rank of this branch. */
 bool hvd_sets_is_in_branch(const struct hvd_sets *sets, uint64_t rank, int branch);
 
-/* Returns the first rank of a set in a branch that has not joined, or -1. */
+/* Returns the first member of the set that is in the branch and has not joined, or -1. */
 int hvd_sets_first_in_branch(const struct hvd_sets *sets, const struct hvd_set *set,
                              int branch);
 
-/* Whether tensors of the set wait for this branch, or for this rank. */
+/* Whether tensors of the set wait for reports of this branch, or of this rank. */
 bool hvd_sets_needs(const struct hvd_sets *sets, const struct hvd_set *set, int branch);
 bool hvd_sets_needs_rank(const struct hvd_sets *sets, const struct hvd_set *set,
                          int rank);
@@ -83,8 +83,7 @@ bool hvd_sets_needs_rank(const struct hvd_sets *sets, const struct hvd_set *set,
 void hvd_sets_begin_abort(struct hvd_sets *sets, struct hvd_set *set, int status,
                           const char *reason);
 
-/* Whether the tensor fails at once because its set has been aborted, as
- * hvd_set_refuses. */
+/* Whether the tensor fails at once because its set has been aborted (hvd_set_refuses). */
 bool hvd_sets_refuse(const struct hvd_sets *sets,
                      const struct hvd_descriptor *descriptor);
 
@@ -97,17 +96,18 @@ void hvd_sets_join_over(struct hvd_sets *sets); /* no rank counts as joined any 
 
 /* --- any thread: the sets that this rank's program knows --- */
 
-/* The positions of this rank and another one in a set. */
+/* The positions of this rank and of another rank in a set. */
 struct hvd_set_position {
     int rank; /* this rank's number in the job */
-    int size; /* of the set */
-    int index; /* of this rank; -1: not a member */
-    int root_index; /* of the other rank; -1: not a member */
+    int size; /* number of members of the set */
+    int index; /* index of this rank among the members; -1: not a member */
+    int root_index; /* index of the other rank; -1: not a member */
     bool is_created; /* its members created it alone */
 };
 
-/* Finds the positions of this rank and of root (-1: none) in a set, or the ranks of a set
- * ([size], out). Both return HVD_ERR_ARG if there is no such set. */
+/* hvd_sets_position finds the positions of this rank and of `root` (-1: none) in a set.
+ * hvd_sets_ranks writes the ranks of a set to `ranks`, which has room for all members.
+ * Both return HVD_ERR_ARG if there is no such set. */
 int hvd_sets_position(struct hvd_sets *sets, int id, int root,
                       struct hvd_set_position *position);
 int hvd_sets_ranks(struct hvd_sets *sets, int id, int *ranks);
