@@ -25,7 +25,7 @@ void hvd_addresses_init(struct hvd_addresses *addresses, struct hvd_uplink *upli
         .uplink = uplink, .rank = rank, .size = size, .missing = size};
 }
 
-/* Sends all addresses down from rank 0, which has the last one now. */
+/* On rank 0, which has all addresses now: sends them down the tree. */
 static int send_all(struct hvd_addresses *addresses, struct hvd_error *err)
 {
     struct hvd_writer writer = {0};

@@ -19,7 +19,8 @@ static unsigned progress_teams(void *self, int64_t now_ns)
 
     (void)now_ns;
     if (job->net != NULL && hvd_network_waits_for_word(job)) {
-        return 0; /* batches would fail now, with a less helpful reason */
+        /* when a peer is lost, batches would fail with a less helpful reason: wait */
+        return 0;
     }
     status = hvd_teams_progress(job->teams, hvd_negotiation_finish, job, &moved);
     if (status == HVD_ERR_PEER && hvd_network_has_lost_peer(job)) {
@@ -46,8 +47,8 @@ static bool have_drained(const void *self)
     return hvd_teams_are_idle(job->teams);
 }
 
-/* Destroys the batches. Their runs stay until the network is gone, which may still know
- * their messages. */
+/* Destroys the batches. Their runs stay until the network is closed, because it may still
+ * use their messages. */
 static void drop_batches(void *self, int status, const char *text)
 {
     struct hvd_job *job = self;

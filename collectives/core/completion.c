@@ -36,8 +36,8 @@ void hvd_completion_finish(struct hvd_job *job, struct hvd_entry *entry, int sta
     }
 }
 
-/* An entry whose result does not fit is not launched. It fails when the device is done:
- * until then the library's buffer for the result is in use. */
+/* Does not launch an entry whose result does not fit: such an entry fails when the device
+ * is done, because until then the library's buffer for the result is in use. */
 void hvd_completion_launch(struct hvd_job *job, struct hvd_entry *entry)
 {
     hvd_gpu_park(entry);

@@ -8,12 +8,13 @@
 struct hvd_job;
 struct hvd_entry;
 
-/* Ends an entry that the agreement has released, and whose name is free. An entry on a
- * GPU that has not failed (it has `done`) is launched instead. job: a struct hvd_job. */
+/* Ends an entry that the agreement has released, and whose name is free. But an entry on
+ * a GPU that has not failed (`done` is set) is launched instead. job: a struct hvd_job.
+ */
 void hvd_completion_end(void *job, struct hvd_entry *entry, int status, const char *text);
 
-/* Launches an entry on a GPU: it has `done`, and finishes when the device has reached
- * that point. */
+/* Marks an entry on a GPU as launched: its work is queued on the device. The entry
+ * finishes when the device has reached the point `done`. */
 void hvd_completion_launch(struct hvd_job *job, struct hvd_entry *entry);
 
 /* Finishes an entry, launched or not. Wakes the waiters of its request when its last

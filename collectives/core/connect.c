@@ -31,8 +31,8 @@ static int plan_memory(struct hvd_job *job, struct hvd_error *err)
     return hvd_memory_plan(strictest, job->boot->layout.nodes, &job->geometry, err);
 }
 
-/* Blames the rank that the control network knows to have failed: the rank that ends first
- * has often only noticed another's failure. */
+/* Reports the rank to blame if the control network knows one that failed: the rank that
+ * ends first has often only noticed the failure of another. */
 static void tell_cause(const struct hvd_job *job, const struct hvd_error *err)
 {
     const int culprit = hvd_control_culprit(job->control);
@@ -103,8 +103,8 @@ static int connect_node(struct hvd_job *job, struct hvd_error *err)
     return status;
 }
 
-/* Raises the limit on open files before many are opened: UCX ends the process if it
- * cannot open one. */
+/* Raises the limit on open files before the connections are opened: UCX ends the process
+ * if it cannot open a file. */
 static int provide_open_files(const struct hvd_job *job, bool is_tcp,
                               struct hvd_error *err)
 {

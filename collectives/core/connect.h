@@ -18,8 +18,8 @@ struct hvd_job;
 int hvd_connect_job(struct hvd_job *job, struct hvd_boot_query *query,
                     struct hvd_error *err);
 
-/* Step 4. The first opens the network, before the loop runs; the second connects it, by
- * driving the job. */
+/* Step 4. hvd_connect_open_net opens the network, before the loop runs. hvd_connect_net
+ * connects it, by driving the job. */
 int hvd_connect_open_net(struct hvd_job *job, struct hvd_error *err);
 int hvd_connect_net(struct hvd_job *job, struct hvd_error *err);
 

@@ -44,8 +44,9 @@ static inline bool hvd_failure_leaks(const struct hvd_failure *failure)
  * culprit: the rank to blame. Only the first call counts. */
 void hvd_failure_end_job(struct hvd_job *job, int culprit, int status, const char *text);
 
-/* Notes the loss of a peer: sets *lost_ns to now unless it is set. Returns true once the
- * news of which rank died would have arrived, which is at hvd_failure_certain_at. */
+/* Notes the loss of a peer: sets *lost_ns to now if it is 0. Returns true once the peer
+ * itself may be blamed (after hvd_failure_certain_at), because a report that another rank
+ * has died would have arrived by then. */
 bool hvd_failure_is_certain(int64_t *lost_ns, int64_t now_ns);
 int64_t hvd_failure_certain_at(int64_t lost_ns);
 

@@ -108,7 +108,7 @@ static unsigned progress_gpu(void *self, int64_t now_ns)
     (void)now_ns;
     if (status == HVD_ERR_NET &&
         !hvd_failure_is_certain(&job->gpu_tensors.lost_ns, hvd_clock_ns())) {
-        /* the news of which rank died may be on its way */
+        /* wait: the report of which rank died may be on its way */
         return moved ? HVD_SOURCE_MOVED : 0;
     }
     if (status != 0) {

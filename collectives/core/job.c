@@ -26,11 +26,11 @@
 #include "pmix_boot/boot.h"
 #include "pmix_boot/cause.h"
 
-/* Bounds how often an elastic job starts anew because a rank has died while the others
- * connect. */
+/* How often an elastic job may start anew because a rank died while the others
+ * connected. */
 static const int most_attempts = 100;
 
-/* How long leaving waits for agreed batches to end on all ranks. */
+/* How long hvd_job_leave waits for agreed batches to end on all ranks. */
 static const int64_t leave_timeout_ns = 30000000000;
 
 static int open_parts(struct hvd_job *job, struct hvd_error *err)
@@ -154,7 +154,8 @@ static bool may_begin_anew(const struct hvd_job *job, int status)
            (status == HVD_ERR_NET && hvd_boot_lost(job->boot) >= 0);
 }
 
-/* Opens a job. *again: it failed because of another rank, and may be tried anew. */
+/* Opens a job. Sets *again if that failed because of another rank and may be tried
+ * again. */
 static int try_to_start(struct hvd_boot_query *query, struct hvd_job **out, bool *again,
                         struct hvd_error *err)
 {

@@ -35,8 +35,8 @@ void hvd_job_leave(struct hvd_job *job, const char *why);
  * function of the job. */
 void hvd_job_destroy(struct hvd_job *job);
 
-/* Opens the device if it is not open yet, and marks the current end of the stream in
- * *ready, which the caller owns. Any thread. */
+/* Opens the device if it is not open yet, and stores in *ready a marker of the stream's
+ * present end, which the caller owns. Any thread. */
 int hvd_job_use_gpu(struct hvd_job *job, int device, void *stream,
                     struct hvd_refcount **ready, struct hvd_error *err);
 

@@ -41,7 +41,7 @@ struct hvd_timed_wait {
     bool is_for_p2p; /* messages of other ranks need not wake it either */
 };
 
-/* The functions of a source. Any may be NULL: there is nothing to do then. */
+/* The functions of a source. A function that has nothing to do may be NULL. */
 struct hvd_source {
     const char *name;
     /* The source exchanges control messages rather than data, and is polled less often
@@ -53,8 +53,8 @@ struct hvd_source {
      * then does not sleep. */
     bool (*settle)(void *self, const struct hvd_timed_wait *wait);
     int64_t (*deadline)(const void *self, int64_t now_ns); /* -1: never */
-    /* Ends everything that drain must not cut off, and begins no more; returns true once
-     * nothing is left. Repeated until all sources return true. */
+    /* Ends the work that drain must not cut off, and begins no new work. Returns true
+     * once no such work is left. Called repeatedly until all sources return true. */
     bool (*may_drain)(void *self);
     /* Submissions are refused with this error from now on. */
     void (*drain)(void *self, int status, const char *text);

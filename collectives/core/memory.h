@@ -20,8 +20,9 @@
 /* Returns the bytes that a rank takes for the teams of the global process set. */
 int64_t hvd_memory_bytes(const struct hvd_geometry *geometry, int nodes);
 
-/* Finds the usual geometry if it fits the limit (0: none), or else the largest slots that
- * fit, as many as usual. Returns 0, or HVD_ERR_ARG with a text that gives the minimum. */
+/* Finds the usual geometry if it fits the limit (0: none). Otherwise keeps the usual
+ * number of slots, and makes them as large as the limit allows. Returns 0, or HVD_ERR_ARG
+ * with a text that gives the minimum. */
 int hvd_memory_plan(int64_t limit, int nodes, struct hvd_geometry *geometry,
                     struct hvd_error *err);
 

@@ -272,8 +272,8 @@ static bool may_drain_agreement(void *self)
     return is_settled && status == 0;
 }
 
-/* Whether no rank has its own tensors in the batch: joined ranks take no part in replays,
- * so a replayed batch of zeros was cancelled. */
+/* Whether the batch has been cancelled: it is a replayed batch of zeros. Joined ranks,
+ * the other source of zeros, take no part in replays. */
 static bool is_cancelled(const struct hvd_batch *batch)
 {
     return batch->number != 0 && batch->entries[0]->is_zeros;

@@ -10,8 +10,9 @@
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/boot.h"
 
-/* Ends the job because a peer has left. First reads the control sockets, which may have
- * brought the reason: a stopped rank does not pass it on. */
+/* Ends the job because a peer has left. First reads the control sockets, which may bring
+ * the reason. If a rank seems to have stopped passing messages on, blames that rank
+ * instead of the peer. */
 static void blame_peer(struct hvd_job *job, int peer)
 {
     char text[512];
@@ -30,8 +31,8 @@ static void blame_peer(struct hvd_job *job, int peer)
     hvd_failure_end_job(job, culprit, HVD_ERR_PEER, text);
 }
 
-/* Returns when to blame the lost peer, unless the control network reports before which
- * rank died; -1: never. */
+/* Returns when the lost peer is to be blamed, unless the control network reports by then
+ * which rank died; -1: never. */
 static int64_t blames_at(const struct hvd_job *job)
 {
     const int64_t lost_ns = job->network.lost_ns;
@@ -71,8 +72,8 @@ bool hvd_network_has_lost_peer(struct hvd_job *job)
     return true;
 }
 
-/* Mutes the network during a timed wait without anything running: a message then only
- * tells that another rank has begun what this rank is about to submit. */
+/* Mutes the network during a timed wait if nothing is running. A message would then only
+ * tell that another rank has begun what this rank is about to submit. */
 static bool settle_net(void *self, const struct hvd_timed_wait *wait)
 {
     struct hvd_job *job = self;
@@ -90,8 +91,8 @@ static int64_t net_deadline(const void *self, int64_t now_ns)
     return blames_at(job);
 }
 
-/* Destroys the network, which may write to the memory of messages and batches until
- * now. */
+/* Destroys the network. Until then, it may write to the memory of messages and
+ * batches. */
 static void stop_net(void *self)
 {
     struct hvd_job *job = self;

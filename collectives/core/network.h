@@ -18,13 +18,13 @@ struct hvd_network {
 /* Registers the network, once job->net exists. Not called in a job of one node. */
 void hvd_network_open(struct hvd_job *job);
 
-/* Whether the network has lost a peer, called after a batch failed to send without
- * knowing to whom. The network then blames that peer, unless the control network reports
- * the rank that died before. */
+/* Whether the network has lost a peer. A caller whose batch could not be sent asks this.
+ * The network later blames that peer, unless the control network reports by then which
+ * rank died. */
 bool hvd_network_has_lost_peer(struct hvd_job *job);
 
-/* Whether a peer is lost, and the control network is given time to report which rank
- * died. */
+/* Whether a peer is lost, but not blamed yet, because the control network may still
+ * report which rank died. */
 bool hvd_network_waits_for_word(const struct hvd_job *job);
 
 #endif

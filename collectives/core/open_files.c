@@ -21,7 +21,8 @@ enum {
      * network devices. The rest is for more devices and for connections made from both
      * sides at once. */
     OWN = 32,
-    /* Room for files that the program opens meanwhile; a job starts without it, too. */
+    /* Room for files that the program opens later; the job also starts without this
+     * room. */
     TO_SPARE = 96,
 };
 

@@ -44,7 +44,8 @@ static void end_job(struct hvd_job *job, const struct hvd_error *failure)
     hvd_failure_end_job(job, job->boot->rank, failure->status, failure->text);
 }
 
-/* Opens messages. Without memory the job ends, and drop_p2p ends the submitted ones. */
+/* Opens the part for sends and receives. If memory is out, the job ends, and drop_p2p
+ * ends the submitted messages. */
 static int open_p2p(struct hvd_job *job)
 {
     const int64_t warning_s =
@@ -76,8 +77,9 @@ static int open_p2p(struct hvd_job *job)
     return 0;
 }
 
-/* Opens messages when another rank sends over the network. The network calls this for
- * each message of a rank until the rank's link is open, or until the end. */
+/* Opens the part for sends and receives when another rank sends over the network. The
+ * network calls this for each message of a rank until the rank's link is open, or until
+ * the job ends. */
 static void on_caller(void *context, int rank)
 {
     struct hvd_job *job = context;
@@ -239,7 +241,7 @@ static void flush_p2p(void *self, int status, const char *text)
 {
     struct hvd_job *job = self;
 
-    (void)status; /* submitted messages still go on */
+    (void)status; /* submitted messages still run to their end */
     (void)text;
     hvd_p2p_source_start(job);
     if (hvd_gpu_p2p_are_held(&job->p2p_source.copies)) {

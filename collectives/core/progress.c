@@ -40,19 +40,20 @@ static const int64_t wait_ns = 5000000;
  */
 static const int64_t crowded_wait_ns = 100000000;
 
-/* Polls before sched_yield(), which lets the awaited rank run if there are more ranks
- * than CPUs. With a network it is HVD_PROGRESS_YIELD_EVERY_NET. */
+/* How many empty polls come before sched_yield(), which lets the awaited rank run if
+ * there are more ranks than CPUs. With a network, it is HVD_PROGRESS_YIELD_EVERY_NET. */
 static const unsigned yield_every = 20;
 
 /* How often the progress thread checks for new messages while the program starts one
- * after the other; usually a waiter has already taken them. A rank that each message
- * wakes answers in 7 us, else in 1.5 us. */
+ * after the other. It need not check more often, because usually a waiter has already
+ * taken them. A rank answers a message in 1.5 us, but in 7 us if the message has to wake
+ * it. */
 static const int64_t p2p_wait_ns = 1000000;
 
 /* A waiter whose request has ended leaves without a last poll if the progress thread
- * polls within this time, which messages of other ranks may then have to wait. If ranks
- * only ever meet all together, no rank can continue before this one calls again, and the
- * progress thread may finish its timed wait. */
+ * polls within this time. Messages of other ranks may have to wait for that. In a job
+ * whose only collectives are those of all ranks, no rank can continue before this one
+ * calls again; there, the progress thread may finish its longer timed wait. */
 static const int64_t unlooked_ns = 1000000;
 
 /* Returns the end of the progress thread's timed wait for tensors, during which
@@ -93,8 +94,8 @@ static bool has_come(int64_t until_ns)
     return until_ns >= 0 && hvd_clock_ns() >= until_ns;
 }
 
-/* Prepares the driver, which has just taken the lock. Only the network could still wake
- * the progress thread: no other source signals a rank that is awake. */
+/* Prepares the thread that has just taken the lock for driving. Mutes the progress thread
+ * if the network could wake it; no other source signals a rank that is awake. */
 static void begin_driving(struct hvd_job *job)
 {
     hvd_float_env_enter(&job->progress.drivers_floats);
@@ -121,7 +122,8 @@ void hvd_progress_lock(struct hvd_job *job)
     begin_driving(job);
 }
 
-/* Returns false, and the rank is awake again, if there is something to do. */
+/* Announces that the rank sleeps, and settles all sources. Returns false, with the rank
+ * awake again, if there is something to do. */
 static bool settle_to_sleep(struct hvd_job *job, const struct hvd_timed_wait *wait)
 {
     hvd_wakeup_announce_sleep(&job->wakeup, wait->end_ns >= 0);
@@ -142,8 +144,8 @@ static void release_lock(struct hvd_job *job)
     }
 }
 
-/* Whether the progress thread is awake or sleeps no longer than until deadline_ns. -1:
- * always true. */
+/* Whether the progress thread polls by deadline_ns: it is awake, or wakes up in time.
+ * Always true if deadline_ns is -1. */
 static bool thread_looks_by(const struct hvd_job *job, int64_t deadline_ns)
 {
     const int64_t thread_wakes_ns = atomic_load(&job->progress.thread_wakes_ns);
@@ -152,9 +154,9 @@ static bool thread_looks_by(const struct hvd_job *job, int64_t deadline_ns)
 }
 
 /* Gives the lock up, and makes the progress thread poll by the deadline, or at once.
- * thread_wakes_ns is read only after unlocking: a progress thread that found the lock
- * taken may have muted itself, and has stored that time before. The thread is notified
- * last, so that it finds the lock free. */
+ * Reads thread_wakes_ns only after unlocking: a progress thread that found the lock taken
+ * may have muted itself, but has stored that time before. Notifies the thread last, so
+ * that it finds the lock free. */
 static void leave_to_thread(struct hvd_job *job, bool at_once, int64_t deadline_ns)
 {
     hvd_float_env_leave(&job->progress.drivers_floats);
@@ -184,17 +186,17 @@ static bool has_requests(const struct hvd_job *job)
            (job->net != NULL && hvd_net_is_sending(job->net));
 }
 
-/* Whether other ranks can make progress before this rank's next call, if its progress
- * thread answers them. */
+/* Whether other ranks may continue before this rank's next call if its progress thread
+ * answers them. */
 static bool may_hold_up(const struct hvd_job *job)
 {
     return hvd_negotiation_has_other_sets(&job->negotiation) ||
            hvd_p2p_source_is_open(&job->p2p_source);
 }
 
-/* Leaves the job to others after a wait. If this rank has no requests, submissions need
- * not wake anybody, and the progress thread polls soon, this only unlocks: it neither
- * announces sleep nor polls for earlier events. */
+/* Gives the lock up after a wait. If this rank has no requests, submissions need not wake
+ * any thread, and the progress thread polls soon, then unlocking is enough: the rank
+ * neither announces sleep nor polls for earlier events. */
 static void unlock_after_wait(struct hvd_job *job)
 {
     const struct hvd_timed_wait wait = wait_of(job);
@@ -236,7 +238,7 @@ static bool spin_until(struct hvd_job *job, hvd_progress_test *done, const void 
             continue;
         }
         if (job->progress.thread_drives && !hvd_loop_works(&job->loop)) {
-            return false; /* every event wakes the thread, and no thread waits for it */
+            return false; /* no thread waits, and every event wakes this thread: sleep */
         }
         polls++;
         if (job->net != NULL ? polls % HVD_PROGRESS_YIELD_EVERY_NET == 0
@@ -367,16 +369,17 @@ void hvd_progress_try_poll(struct hvd_job *job)
     }
 }
 
-/* Whether the progress thread sleeps until a time later than the last message, and then
- * polls in any case. The thread stores that time before it tries to get the lock. */
+/* Whether the progress thread polls in any case, because it sleeps only until a set time,
+ * which is later than the last message. The thread stores that time before it tries to
+ * get the lock. */
 static bool is_thread_due(const struct hvd_job *job)
 {
     return atomic_load(&job->progress.thread_wakes_ns) >
            atomic_load(&job->progress.p2p_ns);
 }
 
-/* The progress thread may have been notified and have found the lock taken by this
- * function: everything that it would have polled is polled here. */
+/* The progress thread may have been notified while this function held the lock, and have
+ * found it taken. So everything that the thread would have polled is polled here. */
 void hvd_progress_start_p2p(struct hvd_job *job)
 {
     int64_t deadline_ns = -1;
@@ -416,10 +419,11 @@ static bool drive_as_thread(struct hvd_job *job)
     pthread_mutex_unlock(&job->progress.turn);
     atomic_store(&job->progress.thread_wakes_ns, wait_of(job).end_ns);
     if (pthread_mutex_trylock(&job->progress.lock) != 0) {
-        /* A waiter drives and handles the event that has woken this thread; the event
-         * would wake it again at once. The waiter unmutes after it has given up the lock;
-         * if it did so before this line, the lock is free now. If not, the waiter leaves
-         * nothing undone, or notifies the thread. */
+        /* Some waiter drives. It also handles the event that has woken this thread, but
+         * the event would wake this thread again at once: mute it. The waiter unmutes it
+         * after giving up the lock. If the waiter did so just before this line, the lock
+         * is free now: try once more. Otherwise the waiter leaves no work undone, or
+         * notifies this thread. */
         hvd_wakeup_suppress(&job->wakeup, true);
         if (pthread_mutex_trylock(&job->progress.lock) != 0) {
             return true;

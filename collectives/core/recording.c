@@ -17,11 +17,11 @@
 /* The value of HOROVOD_TIMELINE if only hvd_timeline_start names files. */
 static const char dynamic[] = "DYNAMIC";
 
-/* How long the end waits for the last events of other ranks, which only have to be
- * awake. */
+/* How long stop_timeline waits for the last events of other ranks. They come at once from
+ * a rank whose process is not stopped. */
 static const int64_t heard_timeout_ns = 5000000000;
 
-/* How long the end waits for work on GPUs that rank 0 has launched before. */
+/* How long stop_timeline waits for GPU work that rank 0 has launched before. */
 static const int64_t landed_timeout_ns = 2000000000;
 
 static void wake_driver(void *context)
@@ -146,8 +146,8 @@ int hvd_recording_on_message(struct hvd_job *job, const struct hvd_uplink_event 
     return status;
 }
 
-/* Whether the last events of all ranks are here: each sends them before it reports that
- * it has drained. */
+/* Whether the last events of all ranks have arrived, or none can arrive any more. A rank
+ * sends them before it reports that it has drained. */
 static bool is_heard(const void *arg)
 {
     const struct hvd_job *job = arg;

@@ -32,8 +32,9 @@ void hvd_recording_finish(struct hvd_recording *recording);
  * ranges. */
 int hvd_recording_open(struct hvd_job *job, struct hvd_error *err);
 
-/* Begins the range of a request, which ends with it; only if there are ranges. Call it
- * before the request is submitted: another thread may end it at once. Any thread. */
+/* Begins the profiler's range of a request, if ranges are on; the range ends with the
+ * request. Call it before the request is submitted: another thread may end the request at
+ * once. Any thread. */
 void hvd_recording_begin_range(struct hvd_request *request);
 
 /* Records starting batches, if there is a timeline. */
@@ -45,7 +46,7 @@ int hvd_recording_start(struct hvd_job *job, const char *path, bool marks_cycles
                         struct hvd_error *err);
 void hvd_recording_stop(struct hvd_job *job);
 
-/* Handles a message that core itself does not know. Returns 0, or a status after which
+/* Handles a message that no other part of core knows. Returns 0, or a status after which
  * the job must end. */
 int hvd_recording_on_message(struct hvd_job *job, const struct hvd_uplink_event *event,
                              struct hvd_error *err);

@@ -84,8 +84,8 @@ static unsigned progress_shutdown(void *self, int64_t now_ns)
     return 0;
 }
 
-/* Stays awake if all sources have drained: those before this one may have done so while
- * they settled. */
+/* Keeps the rank awake if all sources have drained, but this rank has not reported it
+ * yet: a source that settled before this one may have drained meanwhile. */
 static bool settle_shutdown(void *self, const struct hvd_timed_wait *wait)
 {
     const struct hvd_job *job = self;

@@ -68,7 +68,7 @@ void hvd_submissions_init(struct hvd_submissions *submissions, hvd_entry_ended e
                           void *context);
 void hvd_submissions_finish(struct hvd_submissions *submissions);
 
-/* Adds all entries of a request, or none of them and returns an error: HVD_ERR_ARG for a
+/* Adds all entries of a request, or adds none and returns an error: HVD_ERR_ARG for a
  * name that is in flight. */
 int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request *request,
                         struct hvd_error *err);
@@ -76,7 +76,7 @@ int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request 
 /* Takes the entries that have been added, in order; NULL: there are none. */
 struct hvd_entry *hvd_submissions_take(struct hvd_submissions *submissions);
 
-/* The same for a send or receive, whose name may be in flight already. */
+/* Adds a send or receive; its name may be in flight already. */
 int hvd_submissions_add_p2p(struct hvd_submissions *submissions,
                             struct hvd_request *request, struct hvd_error *err);
 struct hvd_entry *hvd_submissions_take_p2p(struct hvd_submissions *submissions);

@@ -18,7 +18,7 @@ struct hvd_talk {
  * network and the uplink, whichever are open. */
 void hvd_talk_open(struct hvd_job *job);
 
-/* Handles the messages that the sockets have received. Returns as
+/* Handles the messages that the sockets have received. Returns the status of
  * hvd_uplink_progress_sockets. */
 int hvd_talk_hear_sockets(struct hvd_job *job);
 

@@ -46,7 +46,7 @@ void hvd_waiters_sleep(struct hvd_waiters *waiters, hvd_waiters_test *done,
     pthread_mutex_lock(&waiters->lock);
     atomic_fetch_add(&waiters->sleepers, 1);
     if (done(arg) || atomic_load(&waiters->times_let_go) != seen) {
-        /* nothing to sleep for */
+        /* the request has ended, or the lock is free: do not sleep */
     } else if (until_ns < 0) {
         pthread_cond_wait(&waiters->ended, &waiters->lock);
     } else {

@@ -132,8 +132,9 @@ void hvd_wakeup_suppress(struct hvd_wakeup *wakeup, bool is_muted)
     pthread_mutex_unlock(&wakeup->muting);
 }
 
-/* Tells the other local ranks, if any, whether this rank sleeps. A rank that is about to
- * signal the eventfd may do so later than this: due_rings counts such signals. */
+/* Tells the other local ranks, if any, whether this rank sleeps. A rank that has just
+ * seen this rank asleep may signal the eventfd after this call: due_rings counts such
+ * signals. */
 static void tell_local_ranks(struct hvd_wakeup *wakeup, bool is_asleep)
 {
     eventfd_t rings = 0;
