@@ -19,11 +19,11 @@ static struct {
     pthread_mutex_t life; /* serializes init and shutdown */
     pthread_rwlock_t lock;
     struct hvd_job *job;
-    uint64_t number; /* counts the jobs of this process, from 1 */
+    uint64_t number; /* the job's number among those of this process, from 1 */
     /* set by init, to tell a forked child, which is not a rank */
     struct hvd_fork_mark mark;
     _Atomic bool changes; /* some thread holds life */
-    bool was_cut; /* in a child that was forked while life was held */
+    bool was_cut; /* set in a child that was forked while another thread held `life` */
 } current = {.life = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_RWLOCK_INITIALIZER};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -213,7 +213,7 @@ HVD_EXPORT int hvd_is_initialized(void)
     return initialized ? 1 : 0;
 }
 
-/* Returns one number of this rank, or HVD_ERR_STATE. */
+/* Returns a number that the boot information has about this rank, or HVD_ERR_STATE. */
 static int job_number(int (*number)(const struct hvd_boot *boot))
 {
     struct hvd_job *job = hvd_job_enter(NULL);

@@ -87,7 +87,7 @@ HVD_EXPORT int hvd_wait_on(struct hvd_request *request, void *stream, int timeou
     if (status != 0) {
         return status;
     }
-    /* The request has failed, or one of its tensors has. */
+    /* If the request or one of its tensors has failed, return the failure. */
     if (!atomic_load(&request->is_launched) || atomic_load(&request->status) < 0) {
         return hvd_wait_for(request, timeout_ms, err);
     }
@@ -110,8 +110,9 @@ HVD_EXPORT int hvd_gpu_synchronize(int timeout_ms, struct hvd_error *err)
     return status;
 }
 
-/* Does not wait for the lock of api.c: Python calls this function with the GIL, and a
- * thread that holds the lock may want the GIL, for a store of the caller. */
+/* Does not wait for the lock of api.c. Python calls this function while it holds the GIL,
+ * and a thread that holds the lock may wait for the GIL, to call a Python function of
+ * struct hvd_store. */
 HVD_EXPORT int hvd_gpu_memory_is_short(void)
 {
     struct hvd_job *job = hvd_job_try_enter();

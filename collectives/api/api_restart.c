@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: starting a request again after its end. The results of the first
- * start are kept: checks, allocations and look-ups. */
+/* The public interface: starting a request again after its end. The request keeps what
+ * the first start has checked, allocated and looked up. */
 #include "collectives/api/api_start.h"
 #include "collectives/core/job.h"
 #include "gpu_binding/base/attr.h"
 
-/* Kinds whose results are in memory of the caller. */
+/* Whether results of this kind lie in the caller's memory. */
 static bool can_be_persistent(enum hvd_kind kind)
 {
     switch (kind) {

@@ -12,7 +12,7 @@ static bool has_ended(const void *arg)
 {
     const struct hvd_request *request = arg;
 
-    /* before other checks: see waiters.h */
+    /* sequentially consistent, so that no wake-up is lost (waiters.h) */
     return atomic_load(&request->status) != HVD_INPROGRESS;
 }
 
@@ -106,8 +106,8 @@ HVD_EXPORT int hvd_request_splits(struct hvd_request *request, int32_t *splits)
     return 0;
 }
 
-/* Returns the value of a request of one of these kinds that has ended, or of a receive
- * that is on the GPU's streams; else HVD_ERR_STATE. */
+/* Returns the value of an ended request of one of these kinds, or of a receive that is on
+ * the GPU's streams; otherwise HVD_ERR_STATE. */
 static int ended_value(struct hvd_request *request, enum hvd_kind kind,
                        enum hvd_kind other)
 {
@@ -134,8 +134,8 @@ HVD_EXPORT int hvd_request_source(struct hvd_request *request)
     return ended_value(request, HVD_KIND_RECEIVE, HVD_KIND_RECEIVE);
 }
 
-/* Forgets a persistent request, if its job has not ended and been followed by another
- * one. */
+/* Makes the job forget a persistent request, unless the request belongs to an earlier
+ * job. */
 static void forget_request(struct hvd_request *request)
 {
     struct hvd_job *job = hvd_job_enter(NULL);
@@ -154,7 +154,7 @@ HVD_EXPORT void hvd_request_free(struct hvd_request *request)
     if (request == NULL) {
         return;
     }
-    /* A request that has ended well needs no wait. A failed one is waited for, because
+    /* A request that has succeeded needs no wait. A failed one is waited for, because
      * hvd_wait records the failure (hvd_cause_miss). */
     if (atomic_load(&request->status) != 0 && !atomic_load(&request->is_on_stream)) {
         hvd_wait(request, NULL);

@@ -26,7 +26,7 @@ static const int64_t patience_ns = 1000000;
 /* The payload of both messages; CLOCK_ASK has only asked_ns. */
 struct letter {
     struct hvd_clock_round round;
-    int64_t parent_offset_ns; /* to rank 0 */
+    int64_t parent_offset_ns; /* the parent's difference to rank 0's clock */
     int64_t parent_error_ns;
     int64_t parent_state;
 };
@@ -88,7 +88,7 @@ void hvd_clock_sync_on_ask(struct hvd_clock_sync *sync,
                                 &letter, sizeof(letter));
 }
 
-/* Adds the differences to the parent, and from the parent to rank 0. */
+/* Adds this rank's difference to its parent and the parent's difference to rank 0. */
 static void add_up(struct hvd_clock_sync *sync, const struct letter *letter)
 {
     int64_t offset_ns = letter->parent_offset_ns;

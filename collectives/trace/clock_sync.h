@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Measures the difference between rank 0's clock and this rank's. Each rank asks its
- * parent in the tree for the time, and for the parent's own difference to rank 0, and
- * adds both up. Ranks of one node share a clock, but ask as well, to learn their leader's
- * difference.
+ * parent in the tree for the time and for the parent's own difference to rank 0, and adds
+ * that to its difference to the parent. Ranks of one node share a clock, but ask as well,
+ * to learn their leader's difference.
  *
  *   child    CLOCK_ASK up: when it asked
- *   parent   CLOCK_ANSWER down to that child: the same, when it received it, when it
- *            answers, and its own difference to rank 0
+ *   parent   CLOCK_ANSWER down to that child: this time, when the question arrived, when
+ *            the answer left, and the parent's own difference to rank 0
  *
  * There is a burst of rounds at the beginning, and later a short one every two seconds
  * while progress is called; on idle ranks, nothing is sent. A burst is extended for a
@@ -33,16 +33,16 @@ struct hvd_clock_sync {
     struct hvd_uplink *uplink;
     bool has_parent;
     int64_t (*now_ns)(void); /* CLOCK_MONOTONIC; tests replace it */
-    bool shares_clock; /* with its parent; also true if it has no parent */
+    bool shares_clock; /* this rank shares its clock with its parent, or has no parent */
     struct hvd_clock_offset edge; /* the difference to the parent */
     _Atomic int64_t offset_ns; /* rank 0's clock minus ours */
-    _Atomic int state; /* enum hvd_clock_state of offset_ns */
+    _Atomic int state; /* how well offset_ns is known: enum hvd_clock_state */
     /* largest possible error of offset_ns when it was computed: the sum of the errors
      * between this rank and rank 0 */
     _Atomic int64_t error_ns;
-    bool is_waiting; /* an answer is missing */
-    int rounds; /* in this burst, so far */
-    int64_t burst_ns; /* beginning of this burst */
+    bool is_waiting; /* the parent has not answered yet */
+    int rounds; /* rounds of the present burst so far */
+    int64_t burst_ns; /* when the present burst began */
     int64_t next_ns; /* earliest time of the next question */
 };
 

@@ -21,11 +21,11 @@ static const char *const domain_names[HVD_RANGE_DOMAINS] = {
 /* Number of entries of each table; entry 0 is unused. */
 static const unsigned module_sizes[NVTX_MODULES] = {0, 16, 9, 15, 7, 16, 7};
 
-/* One set for the process, like NVTX and the profiler's functions. */
+/* These tables exist once in the process, as the profiler does. */
 static nvtx_function *functions[NVTX_MODULES][NVTX_MOST_FUNCTIONS];
 static nvtx_function **places[NVTX_MODULES][NVTX_MOST_FUNCTIONS];
 static void *domains[HVD_RANGE_DOMAINS];
-static char profiler[256]; /* path of its library; "": there is none */
+static char profiler[256]; /* path of the profiler's library; "": no profiler */
 static char problem[256];
 static bool is_attached;
 static atomic_bool is_on;
@@ -153,7 +153,7 @@ uint64_t hvd_range_begin(enum hvd_range_domain domain, const char *what, const c
         attributes.payload = bytes;
     }
     start = (nvtx_range_start *)functions[NVTX_MODULE_CORE2][NVTX_RANGE_START];
-    /* profilers number ranges from 0 on */
+    /* add 1, because profilers number ranges from 0, which means "no range" here */
     return start(domains[domain], &attributes) + 1;
 }
 

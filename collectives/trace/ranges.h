@@ -26,8 +26,8 @@ enum hvd_range_domain {
     HVD_RANGE_DOMAINS
 };
 
-/* Turns ranges on or off (HOROVOD_DISABLE_NVTX_RANGES). Looks for a profiler the first
- * time that they are wanted. */
+/* Turns ranges on or off (HOROVOD_DISABLE_NVTX_RANGES). Looks for a profiler when they
+ * are turned on for the first time. */
 void hvd_ranges_open(bool is_wanted);
 
 /* Whether ranges are on; if not, callers can skip preparations. */

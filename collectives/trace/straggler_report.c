@@ -15,7 +15,7 @@ struct hvd_straggler_report {
     struct hvd_straggler_output output; /* rank 0 */
     int64_t began_ns;
     int64_t updated_ms;
-    int64_t updated; /* batches that were compared at that time */
+    int64_t updated; /* number of compared batches in the report that was written then */
     bool is_written;
 };
 

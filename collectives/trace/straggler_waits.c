@@ -11,9 +11,9 @@
  * does not take part (its environment lacks HVD_REPORT) would cost unlimited memory. */
 static const int64_t most_windows = 256;
 
-/* This rank's notes of a queue. */
+/* This rank's measurements of one queue. */
 struct priority {
-    int64_t number; /* the window that is being noted */
+    int64_t number; /* number of the window that is being filled */
     int64_t merged; /* number of windows that the whole subtree has filled */
     int place; /* position of the next batch in the window */
     int64_t waited_us; /* sum of this rank's waits in this window */
@@ -94,8 +94,8 @@ static void count_record(struct hvd_straggler_waits *waits,
     }
 }
 
-/* Adds a window to the sums. The time by which a rank's waits exceed those of the last
- * ranks is the time it waited for them. */
+/* Adds a window to the sums. The time that a rank has waited for later ranks is the sum
+ * of its waits minus the sum of the shortest waits. */
 static void count_window(struct hvd_straggler_waits *waits,
                          const struct hvd_straggler_window *window)
 {
@@ -228,8 +228,8 @@ static bool is_compared(const struct hvd_straggler_batch *batch)
            !hvd_kind_has_root((enum hvd_kind)batch->kind) && batch->kind != HVD_KIND_JOIN;
 }
 
-/* Notes a rank's wait. A rank that has joined is never late; it counts as one that
- * arrived together with the last, which is when the batch starts. */
+/* Notes this rank's wait for the batch. A rank that has joined is never late; its wait
+ * counts from the start of the batch, which is when the last rank arrived. */
 static void compare_batch(struct hvd_straggler_waits *waits,
                           const struct hvd_straggler_batch *batch)
 {

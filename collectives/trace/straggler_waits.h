@@ -58,7 +58,7 @@ struct hvd_straggler_kind {
     int64_t batches;
     int64_t tensors;
     int64_t bytes;
-    /* time of the batches: for those that are compared, the last rank's wait */
+    /* run time of the batches; for a compared batch, the wait of its last rank */
     int64_t run_ns;
 };
 

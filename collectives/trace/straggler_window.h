@@ -5,8 +5,8 @@
 
 #include "collectives/trace/straggler_waits.h"
 
-/* No wait: the rank had joined, or there is no such rank. Longer waits are stored as the
- * next lower value. */
+/* The rank has no wait for the batch, because it had joined, or there is no such rank.
+ * Longer waits are stored as the next lower value. */
 #define HVD_WAIT_NONE UINT32_MAX
 
 struct hvd_straggler_window_record {
@@ -25,7 +25,8 @@ struct hvd_straggler_window {
     struct hvd_straggler_window *next;
     int priority;
     int64_t number; /* position of the window among those of its queue */
-    int parts; /* parts merged so far, of this rank itself and of its children */
+    /* parts that have been merged so far; this rank and each child add one part */
+    int parts;
     int count; /* batches */
     int share_count;
     int share_room;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The timeline: what happened to each tensor and when, for chrome://tracing and Perfetto.
  *
- * The picture of one rank is Horovod's. Rank 0 writes it. Each tensor has a row with
- * these activities:
+ * A timeline shows one rank, as Horovod's does, or all ranks. The picture of one rank
+ * shows rank 0, which writes the file. Each tensor has a row with these activities:
  *
  *   NEGOTIATE_ALLREDUCE    from the first rank that has the tensor until it is certain
  *                          that the tensor runs: all ranks have it, or it is replayed
  *                          (replay.h)
- *     0   1   2  ...       marks in it: this rank has submitted the tensor
+ *     0   1   2  ...       marks in it, when the rank of that number submits the tensor
  *   ALLREDUCE              until the tensor is done; the end shows dtype and shape (of
  *                          the output if the library allocates it, else of the input)
  *     QUEUE                earlier batches of the queue run
@@ -29,18 +29,19 @@
  *     NCCL_ALLREDUCE            or NCCL_ALLGATHER, NCCL_BCAST, NCCL_ALLTOALL, ...
  *     MEMCPY_OUT_FUSION_BUFFER
  *
- * Through host memory, these are MEMCPY_IN_HOST_BUFFER, SHM_ALLREDUCE (on the host) and
- * MEMCPY_OUT_HOST_BUFFER. If NCCL reduces within nodes first, NCCL_REDUCESCATTER comes
- * before them and NCCL_ALLGATHER after them, with NET_ALLREDUCE. For an allreduce in
- * pieces, the copy in is that of the first piece, and the copy out that of the last one.
+ * A tensor that goes through host memory has MEMCPY_IN_HOST_BUFFER, SHM_ALLREDUCE (on the
+ * host) and MEMCPY_OUT_HOST_BUFFER instead. If NCCL reduces within nodes first,
+ * NCCL_REDUCESCATTER comes before these and NCCL_ALLGATHER after them, and NET_ALLREDUCE
+ * replaces SHM_ALLREDUCE. If an allreduce runs in pieces, the copy in is that of the
+ * first piece, and the copy out that of the last one.
  * Horovod's other activities (MPI_, GLOO_, CCL_) do not exist here.
  *
  * A replayed tensor starts without a message to rank 0: it has only rank 0's mark, and
  * the wait for the other ranks is part of SHM_ALLREDUCE. CYCLE_START, if wanted, marks
- * when rank 0 decides, and when a replayed batch is complete. Only tensors that rank 0
- * has are shown.
+ * when rank 0 decides, and when a replayed batch is complete. Only the tensors of rank 0
+ * are shown.
  *
- * The picture of all ranks is one file too. Each rank has its own rows, in which
+ * The picture of all ranks is one file, too. Each rank has its own rows, in which
  * NEGOTIATE begins when that rank has the tensor, so that late ranks can be seen; there
  * are no marks. The ranks send their events up the tree to rank 0 ten times a second, and
  * rank 0 writes them. Times are those of rank 0's clock, and the trace says how exact
@@ -48,8 +49,8 @@
  *
  * A message between two ranks has a row for its direction and the other rank, "send to 1"
  * or "receive from any rank", with SEND or RECEIVE until it has ended, followed by ERROR
- * if it failed. If several are in flight at once, the others have rows "send to 1 (2)",
- * ... Messages of rank 0 are shown, or those of all ranks.
+ * if it failed. If several are in flight at once, the second one has a row "send to 1
+ * (2)", and so on. The picture of one rank shows the messages of rank 0.
  *
  * Events are queued, and a thread of the timeline writes them. If the disk or rank 0 does
  * not keep up, events are lost, but the job is not delayed: whole tensors are left out,
@@ -115,16 +116,16 @@ void hvd_timeline_leave(struct hvd_timeline *timeline);
 /* Sends events that are due. Every rank must call it often. */
 void hvd_timeline_progress(struct hvd_timeline *timeline);
 
-/* Takes a message if it is one of the timeline's; returns whether it was. */
+/* Handles a message if it belongs to the timeline. Returns whether it does. */
 bool hvd_timeline_on_message(struct hvd_timeline *timeline,
                              const struct hvd_uplink_event *event);
 
 /* Whether marks of ranks that have submitted a tensor are shown. */
 bool hvd_timeline_wants_marks(const struct hvd_timeline *timeline);
 
-/* --- events --- */
+/* --- events: each function records that this has happened --- */
 
-/* This rank has submitted the tensor. Called on every rank. */
+/* This rank has submitted the tensor. Called on every rank, not only on rank 0. */
 void hvd_timeline_proposed(struct hvd_timeline *timeline, const struct hvd_entry *entry);
 
 /* Another rank has submitted a tensor; rank 0 will submit it, too. */

@@ -24,9 +24,9 @@ static int64_t later_time(int64_t one, int64_t other)
     return one > other ? one : other;
 }
 
-/* Puts the spans one after the other, behind those that the row has already. The first
- * span in `out` contains all others, and the second one is the wait before them. Returns
- * the number of spans. */
+/* Writes the GPU's spans to `out`, moved so that they follow one another and the row's
+ * earlier spans. out[0] contains all others; out[1] is the wait before them. Returns the
+ * number of spans in `out`. */
 static int arrange_spans(struct hvd_trace_row *row, enum hvd_kind kind, int64_t since_ns,
                          const struct hvd_trace_span *spans, int count,
                          struct hvd_trace_span out[HVD_TRACE_MOST_SPANS])

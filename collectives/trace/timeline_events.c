@@ -247,7 +247,8 @@ void hvd_timeline_agreed(struct hvd_timeline *timeline, const struct hvd_batch *
         return;
     }
     if (batch->number != 0) {
-        hvd_timeline_cycle(timeline); /* there are no decisions during a replay */
+        /* a replayed batch has no decision of rank 0: mark it here */
+        hvd_timeline_cycle(timeline);
     }
     for (int64_t i = 0; i < batch->header.count; i++) {
         note_agreed(timeline, batch->entries[i]);
@@ -295,7 +296,7 @@ static void end_row(struct hvd_timeline *timeline, struct hvd_trace_row *row, ch
     timeline->open_count--;
 }
 
-/* Ends a negotiation without a run: the tensor failed, or it needs none (a join). */
+/* Ends the negotiation of a tensor that does not run: it failed, or it is a join. */
 static void end_negotiation(struct hvd_timeline *timeline, struct hvd_trace_row *row,
                             const char *what)
 {
@@ -327,8 +328,8 @@ void hvd_timeline_ended(struct hvd_timeline *timeline, const struct hvd_entry *e
     }
 }
 
-/* Returns the row of this message; is_new: a row that is free for it. NULL: there is
- * none. */
+/* Returns the row that shows this message or, with is_new, a free row for it. NULL: there
+ * is none. */
 static struct hvd_trace_row *find_message_row(struct hvd_timeline *timeline,
                                               const struct hvd_entry *entry, bool is_new)
 {

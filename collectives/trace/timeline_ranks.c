@@ -139,7 +139,8 @@ static size_t make_lines(void *context, const struct hvd_trace_event *events,
         return is_last ? count : 0;
     }
     if (state == HVD_CLOCK_UNKNOWN || (state == HVD_CLOCK_ROUGH && !is_last)) {
-        timeline->config.wake(timeline->config.context); /* for another round */
+        /* come back when the clock has been measured */
+        timeline->config.wake(timeline->config.context);
         return is_last ? count : 0;
     }
     timeline->frame.shift_ns = offset_ns - timeline->start_ns;

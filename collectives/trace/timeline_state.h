@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the timeline, shared by the files that make it up:
  *   timeline.c         the beginning and end of a recording, and rank 0's file
- *   timeline_ranks.c   rank 0's orders to all ranks, and their events on the way to it
+ *   timeline_ranks.c   rank 0's orders to all ranks, and the ranks' events on the way to
+ *                      rank 0
  *   timeline_device.c  events of the work that a GPU does for a tensor
  *   timeline_events.c  the queue, and the events of a tensor
  * Each file calls only those below it. */

@@ -17,11 +17,11 @@ const char *hvd_timeline_transport(enum hvd_kind kind, bool crosses_nodes);
  * library allocates it, else of the input. The caller frees it; NULL if memory is out. */
 char *hvd_timeline_describe(const struct hvd_entry *entry);
 
-/* Returns dtype, bytes, tag and the other rank of a message in the same form. */
+/* Returns a message's dtype, bytes, tag and other rank, as JSON in the same form. */
 char *hvd_timeline_describe_p2p(const struct hvd_entry *entry);
 
-/* Writes the name of row number `number`, from 1 on, for messages of this direction and
- * other rank. */
+/* Writes the name of a row for messages of this direction and other rank. Such rows are
+ * numbered from 1 on, because several messages may be in flight. */
 void hvd_timeline_name_p2p(const struct hvd_entry *entry, int number, char *name,
                            size_t bytes);
 

@@ -124,8 +124,9 @@ static struct hvd_trace_file *file_alloc(const char *path)
     return file;
 }
 
-/* Removes an older file of this name: another job may still be writing to it, and keeps
- * it. Symbolic links stay. If the removal fails, the older file is overwritten. */
+/* Removes an older file of this name, unless it is a symbolic link. Another job that is
+ * still writing to the older file continues to write to it. If the removal fails, the
+ * older file is overwritten. */
 static void leave_older_file(const char *path)
 {
     struct stat facts;

@@ -21,8 +21,9 @@ struct hvd_trace_row {
     enum {
         HVD_ROW_IDLE,
         HVD_ROW_SKIPPED, /* the tensor is left out because the queue is full */
-        HVD_ROW_NEGOTIATING, /* or a message is in flight */
-        HVD_ROW_WAITING, /* agreed */
+        /* the ranks have not agreed on the tensor yet, or a message is in flight */
+        HVD_ROW_NEGOTIATING,
+        HVD_ROW_WAITING, /* the ranks have agreed; earlier batches run */
         HVD_ROW_RUNNING,
     } state;
     /* a profiler's ranges (ranges.h) for the activities that have begun */

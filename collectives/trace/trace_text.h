@@ -17,12 +17,13 @@
 #define HVD_TRACE_NAME_BYTES 768
 #define HVD_TRACE_MOST_SPANS 14
 
-/* The number of GPU rows with a time of their own. Rows are numbered in sequence, so that
- * a row shares its entry only with one that is long out of use. */
+/* The number of entries of device_us. Rows of GPUs are numbered in sequence; two rows
+ * share an entry only if their numbers are 4096 apart, and the older one is out of use by
+ * then. */
 #define HVD_TRACE_DEVICE_ROWS 4096
 
 enum hvd_trace_kind {
-    HVD_TRACE_ROW, /* text: the name of the tensor that has this row from now on */
+    HVD_TRACE_ROW, /* text: the name of the tensor that uses this row from now on */
     HVD_TRACE_BEGIN, /* name */
     HVD_TRACE_END, /* text: JSON of the arguments, or NULL */
     HVD_TRACE_READY, /* number: a rank that has submitted the tensor */
@@ -55,9 +56,10 @@ struct hvd_trace_event {
 /* The rank of the events, and how its clock is converted to the time in the trace. */
 struct hvd_trace_frame {
     int rank; /* -1 in the picture of one rank */
-    int64_t shift_ns; /* added to at_ns */
+    int64_t shift_ns; /* added to at_ns to get the time in the trace */
     int64_t last_us; /* the latest time written: times never go back */
-    int64_t device_us[HVD_TRACE_DEVICE_ROWS]; /* the same for each GPU row */
+    /* the latest time written in each GPU row */
+    int64_t device_us[HVD_TRACE_DEVICE_ROWS];
 };
 
 /* Writes an event (not HVD_TRACE_LINES) as one or more lines to out, which has
@@ -68,7 +70,8 @@ size_t hvd_trace_text(const struct hvd_trace_event *event, struct hvd_trace_fram
 
 /* Writes the name of a process, "rank 3 on node7", and the time when the trace started.
  * host is NULL in the picture of one rank: no name is written. since_epoch_us is 0 for
- * all processes but the first: no time is written. out and result as above. */
+ * all processes but the first: no time is written. out and the result are as for
+ * hvd_trace_text. */
 size_t hvd_trace_process(int rank, const char *host, int64_t since_epoch_us, char *out);
 
 /* Writes how exact a rank's times are, as a label of its process: "clock within 12
