@@ -3,7 +3,8 @@
 
 torch calls ``register`` through an entry point of this package: since 2.14 when a script asks for
 the backend, since 2.5 whenever torch is imported. For that reason this module imports the rest of
-hvd only when a group is created. With older releases the script imports horovod.torch.distributed.
+hvd only when a group is created. With older releases the script must import
+horovod.torch.distributed.
 """
 
 NAME = 'hvd'

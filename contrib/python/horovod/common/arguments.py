@@ -4,8 +4,8 @@ argument, its value, and what was expected."""
 
 import operator
 
-OPS = ('Average', 'Sum', 'Adasum', 'Min', 'Max', 'Product')  # by number
-_LONGEST = 80  # characters of a value in an error
+OPS = ('Average', 'Sum', 'Adasum', 'Min', 'Max', 'Product')  # the index is the op's number
+_LONGEST = 80  # an error shows this many characters of a value
 
 
 def wrong_type(name, value, expected):

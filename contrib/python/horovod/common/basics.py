@@ -54,7 +54,7 @@ class HorovodBasics:
                 sets.begin(wanted, communicator)
             except BaseException as failure:
                 self.shutdown()
-                if isinstance(failure, HorovodInternalError):  # the ranks disagree about them
+                if isinstance(failure, HorovodInternalError):  # the ranks disagree about the sets
                     raise ValueError(f'hvd.init() failed: {failure}') from None
                 raise
         if wanted:
@@ -87,12 +87,12 @@ class HorovodBasics:
         return membership.numbers().local_size
 
     def cross_rank(self):
-        """The number of this node among the nodes that have this local rank. ValueError before
-        init."""
+        """The index of this node among the nodes that have a rank with this local_rank().
+        ValueError before init."""
         return membership.numbers().cross_rank
 
     def cross_size(self):
-        """The number of nodes that have this local rank. ValueError before init."""
+        """The number of nodes that have a rank with this local_rank(). ValueError before init."""
         return membership.numbers().cross_size
 
     def is_homogeneous(self):
@@ -123,9 +123,9 @@ class HorovodBasics:
             raise OSError('SIGTERM and SIGUSR1 cannot be watched')
 
     def should_stop(self):
-        """Whether any rank has received SIGTERM or SIGUSR1, with the same answer on all ranks. A
-        job that is about to be preempted or to reach its time limit can then write a checkpoint
-        of one step and end. Collective: all ranks call it after the same steps."""
+        """Whether any rank has received SIGTERM or SIGUSR1. Collective: all ranks call it after the
+        same step and get the same answer. So they can write a checkpoint of that step and end
+        before the job is preempted or reaches its time limit."""
         membership.must_be_rank()
         error = Error()
         answer = lib.hvd_should_stop(error)
@@ -136,13 +136,14 @@ class HorovodBasics:
         """{number: ranks} of all process sets. Private, but Horovod's tests call it."""
         return sets.registered()
 
-    # Scripts query Horovod's transports to decide what they may call. hvd has transports of
-    # its own (shared memory, UCX, TCP) that can do everything that Gloo can do; communicators
-    # work if mpi4py is installed.
+    # Scripts ask which transports Horovod was built with, to decide what they may call. hvd has
+    # transports of its own (shared memory, UCX, TCP). They can do everything that Gloo does, so the
+    # answer for Gloo is True. The answer for MPI is True if mpi4py is installed, because init()
+    # then accepts communicators.
 
     def mpi_threads_supported(self):
-        """Whether any thread may call the MPI that the script started with mpi4py. ValueError if
-        the script has not started MPI on the ranks of the job."""
+        """Whether several threads may call MPI at the same time. ValueError if the script has not
+        started MPI with mpi4py on the ranks of the job."""
         if not self.mpi_enabled():
             raise ValueError('Horovod MPI is not enabled: hvd does not use MPI, and this script '
                              'has not started it with mpi4py on the ranks of the job')
@@ -189,7 +190,7 @@ class HorovodBasics:
 
 basics = HorovodBasics()
 
-# The functions of the module hvd in every front end.
+# Every front end exports these functions, for example as hvd.init().
 init = basics.init
 shutdown = basics.shutdown
 is_initialized = basics.is_initialized
@@ -262,8 +263,8 @@ def _leave_job(why):
 
 
 def _last_words():
-    """Returns the uncaught exception that ends the script as one line, or None if there is none.
-    An exception does not end an interactive interpreter, so it does not count there."""
+    """Returns the uncaught exception that ends the script, as one line of text, or None if there is
+    none. Always None in an interactive interpreter, which an exception does not end."""
     kind = getattr(sys, 'last_type', None)
     if kind is None or hasattr(sys, 'ps1'):
         return None

@@ -12,8 +12,8 @@ class Compressor:
 
     A class that only casts float32 tensors may set ``wire_dtype`` to the name of the 16-bit dtype.
     During an allreduce of host memory libhvd then casts the data itself and calls neither method,
-    even if a script has replaced them. Derived classes do not inherit this, because their methods
-    may do more.
+    even if a script has replaced them. Derived classes do not inherit ``wire_dtype``, because their
+    methods may do more than cast.
     """
 
     @staticmethod
@@ -41,8 +41,8 @@ _WIRES = {name: DTYPES[name] for name in ('float16', 'bfloat16')}
 
 
 def _wire_of(compression):
-    """Returns the number of the class's own ``wire_dtype``, or 0. A base class's does not
-    count."""
+    """Returns the number of the dtype that the class itself names in ``wire_dtype``, or 0. A value
+    that the class inherits does not count."""
     return _WIRES.get(getattr(compression, '__dict__', {}).get('wire_dtype'), 0)
 
 
@@ -53,7 +53,8 @@ def _as_it_is(reduced):
 def prepare(compression, tensor, is_float32, op):
     """Prepares a dense tensor for an allreduce. Returns the tensor to submit, the number of its
     wire type (0: libhvd does not cast it), and a function that turns the reduced tensor into the
-    result. Ranks with arguments of the same kind get the same wire type."""
+    result. The wire type depends only on the class, on ``is_float32`` and on the op, which are the
+    same on all ranks."""
     wire = _wire_of(compression) if is_float32 and op in (Average, Sum) else 0
     if wire:
         return tensor, wire, _as_it_is

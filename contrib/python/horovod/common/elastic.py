@@ -167,7 +167,7 @@ class ObjectState(State):
         self._keep()
 
     def _keep(self):
-        """Saves all values. If it raises, the values saved before are unchanged, also those of
+        """Saves all values. If it raises, the values saved before are unchanged, including those of
         derived classes."""
         self._saved_state = copy.deepcopy({name: getattr(self, name) for name in self._names})
 
@@ -258,8 +258,8 @@ def run_fn(func, reset, failures=contextlib.nullcontext):
                 state.restore()
                 needs_sync = True
             except HostsUpdatedInterrupt as interrupt:
-                # Other ranks may fail or join meanwhile, and those need the state even if
-                # the interrupt of this rank says that no rank does.
+                # In an elastic job always sync: other ranks may have failed or joined meanwhile and
+                # need the state, even if this rank's interrupt allows it to skip the sync.
                 needs_sync = is_elastic() or not interrupt.skip_sync
             _rejoin(reset, sets)
             is_new = True

@@ -2,7 +2,7 @@
 """Finds and loads libhvd.so, and declares its structs and prototypes for ctypes
 (collectives/hvd.h).
 
-The import of this module loads the library, so that a script that probes for Horovod gets an
+The import of this module loads the library. If that fails, a script that probes for Horovod gets an
 ImportError. Calls of ``lib`` release the GIL, because they may wait. ``quick`` has the functions
 that a training loop calls for each tensor and that never wait. Its calls keep the GIL: if they
 released it, another thread could take it and hold it for its whole time slice of 5 ms.
@@ -134,8 +134,9 @@ _PROTOTYPES = {
 }
 
 
-# Paths relative to PREFIX/lib of an install, whose package is in PREFIX/lib/hvd/python, or to the
-# root of a source tree. A wheel has the library inside the package.
+# Where to look for libhvd.so: paths relative to PREFIX/lib of an install, or to the root of a
+# source tree. Either is three folders above this package. A wheel has the library inside the
+# package.
 _PLACES = ('libhvd.so', '*/libhvd.so', '../lib64/libhvd.so', 'build/collectives/libhvd.so')
 
 
@@ -149,13 +150,13 @@ def _find():
         found = sorted(glob.glob(os.path.join(anchor, place)))
         if found:
             return os.path.normpath(found[0])
-    return 'libhvd.so'  # left to the dynamic linker
+    return 'libhvd.so'  # the dynamic linker searches for it
 
 
 class _Quick:
-    """Functions of libhvd that are called without releasing the GIL; they never wait. Most have no
+    """Functions of libhvd that never wait, called without releasing the GIL. Most have no
     prototype, which saves most of the time of a call. So callers must pass exactly what C
-    expects: an int, byref(), or a number of a ctypes type."""
+    expects: an int, byref(), or a ctypes object such as c_double(1.0)."""
 
     def __init__(self, path):
         library = ctypes.PyDLL(path)
@@ -179,9 +180,9 @@ class _Quick:
 
 
 def _open(path):
-    """Loads libhvd. A container may lack libraries that libhvd needs; an install has copies of them
-    in hvd/spare. They are loaded first: the dynamic linker then finds them by their names, wherever
-    the install is mounted."""
+    """Loads libhvd. A container may lack libraries that libhvd needs. In this case the function
+    first loads the copies that an install has in hvd/spare. The dynamic linker then finds these
+    copies by name, wherever the install is mounted."""
     try:
         return ctypes.CDLL(path)
     except OSError:
@@ -232,7 +233,8 @@ def companion(package_file, folder, name):
 
 def check_submitted(status, error):
     """Raises the exception for a status of a start function: ValueError for wrong arguments,
-    NotImplementedError for unsupported ones, otherwise as check_ended. 0: raises nothing."""
+    NotImplementedError for unsupported ones, otherwise the exception of check_ended(). Does nothing
+    if the status is 0."""
     if status == ERR_ARG:
         raise ValueError(error.message())
     if status == ERR_UNSUPPORTED:
@@ -242,7 +244,7 @@ def check_submitted(status, error):
 
 def check_ended(status, error):
     """Raises HorovodInternalError or a subclass for the status of a collective that has failed.
-    0: raises nothing."""
+    Does nothing if the status is 0."""
     if status == ERR_SHUTDOWN:
         raise JobShutDownError(error.message())
     if status == ERR_MISMATCH:

@@ -14,7 +14,8 @@ import time
 
 from horovod.common.stores import Place, is_elastic, start_timeout
 
-# A tag that every MPI supports. Messages of the script with other tags are left alone.
+# The tag of hvd's messages; every MPI supports it. hvd does not receive the script's messages,
+# which have other tags.
 _TAG = 32749
 
 
@@ -34,7 +35,8 @@ def is_communicator(thing):
 
 
 def _launched(world):
-    """The number of ranks that the launcher started, or world.size if it was not hvd's."""
+    """The number of ranks that a launcher of hvd started, or world.size if another launcher started
+    them."""
     launched = os.environ.get('HOROVOD_SIZE')
     return int(launched) if os.environ.get('HVD_LAUNCH') and launched else world.size
 
@@ -47,14 +49,14 @@ def is_shared():
 
 
 def threads_supported():
-    """Whether any thread may call the MPI that is running at any time."""
+    """Whether several threads may call MPI at the same time."""
     module = _module()
     return module.Query_thread() == module.THREAD_MULTIPLE
 
 
 def place(communicator):
-    """Returns the Place of this process in a communicator, all of whose members start with it.
-    ValueError if the communicator cannot be used."""
+    """Returns the Place (store, rank, size) of this process for a job that consists of all ranks of
+    the communicator. ValueError if the communicator cannot be used."""
     module = _module()
     if communicator == module.COMM_NULL:
         raise ValueError('the communicator is MPI.COMM_NULL on this rank')
@@ -70,12 +72,13 @@ def place(communicator):
 
 
 def place_in_world(ranks):
-    """Returns the Place of this process among these ranks of MPI.COMM_WORLD ([]: all of them), or
-    None if the script has not started an MPI with several ranks.
+    """Returns the Place (store, rank, size) of this process for a job of these ranks of
+    MPI.COMM_WORLD ([]: all of them). Returns None if the script has not started MPI with several
+    ranks, if this thread may not call MPI, or if the job is elastic.
 
-    The ranks of such a script find each other by MPI, not by PMIx. MPI is a client of the PMIx
-    server already, and libhvd's helper would be a second client of the same rank: with Open MPI
-    4.1 and libpmix 4.2 such a rank sometimes does not terminate.
+    If the script has started MPI, the ranks find each other by MPI, not by PMIx. MPI is already
+    this rank's client of the PMIx server, and libhvd's helper process would be a second one. With
+    Open MPI 4.1 and libpmix 4.2, a rank with two clients sometimes does not terminate.
     """
     if not is_shared() or is_elastic():
         return None
@@ -88,7 +91,7 @@ def place_in_world(ranks):
 
 
 def _check_list(ranks, world):
-    """Raises ValueError for the lists of ranks that hvd_init_ranks rejects."""
+    """Raises ValueError for a list of ranks that hvd_init_ranks would reject."""
     for rank in ranks:
         if not 0 <= rank < world.size:
             raise ValueError(f'hvd.init() failed: there is no rank {rank}: MPI.COMM_WORLD has '
@@ -106,8 +109,8 @@ def _place_among(communicator, ranks):
 
 
 def ranks_within(communicator, other):
-    """Returns the ranks that the members of one communicator have in the other. ValueError if a
-    member is missing there."""
+    """Returns the ranks that the members of a communicator have in the communicator ``other``.
+    ValueError if a member is not in ``other``."""
     module = _module()
     if communicator == module.COMM_NULL:
         raise ValueError('the communicator is MPI.COMM_NULL on this rank')
@@ -120,10 +123,11 @@ def ranks_within(communicator, other):
 
 
 class _Mailbox:
-    """The messages of a communicator's ranks that have arrived, also those for a later start. It is
-    stored as an attribute of the communicator, because MPI may reuse a communicator's handle."""
+    """The messages that have arrived over a communicator, including those for a later start of hvd.
+    The mailbox is an attribute of the communicator. A table by communicator handles would not do:
+    MPI may reuse a handle for another communicator."""
 
-    _key = None  # the key of that attribute
+    _key = None  # MPI's key of this attribute
 
     def __init__(self):
         self.starts = collections.Counter()
@@ -141,9 +145,10 @@ class _Mailbox:
 
 
 class _Messages:
-    """A store for the modex (pmix_boot/modex_store.c) among some ranks of a communicator. Each
-    value is sent only to the ranks that will get it, and each of them gets it once: the ranks send
-    their records to the first rank, which sends the combined record to the others."""
+    """A store through which some ranks of a communicator exchange their records at the start
+    (pmix_boot/modex_store.c). Each value is sent only to the ranks that will read it, and each of
+    them reads it once: all ranks send their records to the first rank, and the first rank sends the
+    combined record to the others."""
 
     def __init__(self, communicator, ranks):
         self._communicator = communicator
@@ -151,13 +156,15 @@ class _Messages:
         self._mailbox = _Mailbox.of(communicator)
 
     def add(self, key, number):
-        """Adds to a counter of these ranks, which numbers their starts; returns its new value."""
+        """Adds to a counter, by which these ranks number their starts of hvd; returns its new
+        value."""
         self._mailbox.starts[self._ranks, key] += number
         return self._mailbox.starts[self._ranks, key]
 
     def set(self, key, value):
-        """Sends the value. Returns only when MPI has completed the sends: it may make no progress
-        later, when the script does not call it. TimeoutError after the start timeout."""
+        """Sends the value and waits until MPI has completed the sends, because MPI may make no
+        progress after that, when the script does not call it. TimeoutError after the start
+        timeout."""
         rank, first = self._communicator.rank, self._ranks[0]
         if rank != first:
             receivers = [first]

@@ -37,7 +37,8 @@ def broadcast_object(obj, root_rank=0, name=None, process_set=global_process_set
     """Returns the object of rank root_rank on all ranks of the process set; collective.
 
     The root's object must be picklable; on the other ranks ``obj`` is ignored. The root gets its
-    own object back, the others get a copy. root_rank is a rank of the job, also in a process set.
+    own object back, the others get a copy. root_rank is a rank of the job, even if process_set has
+    only some of its ranks.
     """
     name = requests.tensor_name('broadcast_object', name, process_set)
     number = set_id(process_set, 'Broadcast')

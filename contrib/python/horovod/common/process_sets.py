@@ -5,9 +5,10 @@ libhvd holds the table of sets, which is the same on all ranks. A registered Pro
 number in that table.
 
 In an elastic job the numbers of the ranks change, but a set keeps its processes: after a restart
-each rank says which sets it belongs to. The ranks that the set was made from are then only its
-name; a new process is a member if its number is among them. A set whose processes have all left
-has no number in libhvd. Two sets with the same remaining ranks share one number.
+each rank tells the others which sets it belongs to. The list of ranks that the set was made from
+then only identifies the set. A new process becomes a member if its rank is in that list. A set
+whose processes have all left has no number in libhvd. Two sets with the same remaining ranks share
+one number.
 """
 
 import operator
@@ -51,7 +52,7 @@ class ProcessSet:
             self.mpi_comm = ranks_or_comm
         else:
             self.ranks = _sorted(ranks_or_comm)
-        self._given = self.ranks  # never changes; in an elastic job, ranks may
+        self._given = self.ranks  # never changes; self.ranks may, in an elastic job
 
     def size(self):
         """The number of ranks in the set; None until it is registered."""
@@ -201,8 +202,8 @@ def _must_be_dynamic(doing):
 
 
 def _is_global(given):
-    """Whether these are all ranks of the job. Always false in an elastic job, where the ranks of
-    the job change: a set of all present ranks is a set like any other there."""
+    """Whether these are all ranks of the job. Always false in an elastic job: ranks may join it
+    later, and a set of all present ranks would not include them."""
     return not lib.hvd_elastic() and given == global_process_set.ranks
 
 
@@ -222,9 +223,9 @@ def _make(given, is_member=None):
 
 
 def _agree(given, is_member):
-    """Returns the current ranks of a set of an elastic job. Each rank says whether it is a member;
-    a rank that does not know (``is_member`` is None) is one if ``given`` has its number.
-    Collective; ValueError if the ranks make different sets."""
+    """Returns the current ranks of a set of an elastic job. Each rank tells the others whether it
+    is a member. A rank that does not know (``is_member`` is None) is a member if ``given`` contains
+    it. Collective; ValueError if the ranks make different sets."""
     own, size = membership.numbers().rank, membership.numbers().size
     name = zlib.crc32(str(given).encode())
     table = (c_int64 * (size + 2))()
@@ -242,7 +243,7 @@ def _agree(given, is_member):
 
 
 def _adopt(process_set):
-    """Stores the number and the current ranks of its set in the object."""
+    """Stores the set's number in libhvd and its current ranks in the object."""
     ranks = _made[tuple(process_set._given)]
     numbers = [number for number, present in _table().items() if present == ranks]
     process_set._register(numbers[0] if numbers else None, ranks)
@@ -257,7 +258,8 @@ def _run(start, argument):
 
 
 def _invalidate(given=None):
-    """Unregisters the objects of the set that was made from these ranks; None: of all sets."""
+    """Unregisters the objects of the set that was made from the ranks ``given``, or of all sets if
+    ``given`` is None."""
     for each in list(_known):
         if given in (None, each._given):
             each.process_set_id = None

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts a job through a store that the ranks share, such as those of torch.distributed, when no
-launcher of hvd started them. Under torchrun that is torchrun's own store."""
+"""Starts a job whose ranks no launcher of hvd has started. The ranks find each other through a
+store that they share, such as one of torch.distributed; under torchrun, torchrun's own store."""
 
 import ctypes
 import datetime
@@ -16,7 +16,7 @@ _METHODS = ('set', 'get', 'add', 'wait')
 _TORCHRUN = ('TORCHELASTIC_RUN_ID', 'RANK', 'WORLD_SIZE', 'MASTER_ADDR', 'MASTER_PORT')
 _LONGEST_WAIT_MS = 1000  # limits how long Ctrl-C takes to end a rank that waits in a store
 
-# A text that no value is equal to. compare_set returns it for a missing key.
+# compare_set returns this text for a missing key. No value in the store is equal to it.
 _ABSENT = '?'
 
 _malloc = ctypes.CDLL(None).malloc
@@ -39,8 +39,9 @@ _last = None
 
 
 def chosen(store, rank, size):
-    """Returns the Place for the arguments of init. Without arguments: the Place of the last start,
-    otherwise torchrun's, otherwise None, and then the launcher knows the ranks."""
+    """Returns the Place for the arguments of init. Without arguments, returns the Place of the last
+    start or, under torchrun, a Place with torchrun's store. Returns None if there is neither: then
+    the launcher tells libhvd the rank."""
     if store is None:
         if rank is not None or size is not None:
             raise ValueError('rank and size are given without a store by which this process finds '
@@ -68,13 +69,13 @@ def _number(name, value, variable):
 
 def _is_slurm_task():
     step = os.environ.get('SLURM_STEP_ID', '')
-    return step.isdigit() and int(step) < 0xfffffffa  # larger ones are the batch script and shells
+    return step.isdigit() and int(step) < 0xfffffffa  # others: batch scripts and shells
 
 
 def is_elastic():
-    """Whether the launcher made this job elastic, by the rule of libhvd. The service of a step is
-    only for the tasks of that step: a job that a task submits inherits the service's address in
-    its environment, but is not elastic."""
+    """Whether the launcher made this job elastic; libhvd decides in the same way. The rendezvous
+    service of a Slurm step is only for the tasks of that step. A job that such a task submits
+    inherits the service's address in its environment, but is not elastic."""
     service = os.environ.get('HVD_RENDEZVOUS')
     of_step = os.environ.get('SLURM_HVD_RENDEZVOUS')
     if os.environ.get('HOROVOD_ELASTIC') != '1' or service is None:
@@ -203,7 +204,7 @@ def join(place, error):
     functions = Store(None, StorePut(session.put), StoreGet(session.get))
     status = lib.hvd_init_with(place.rank, place.size, functions, error)
     if session.failure is not None and not isinstance(session.failure, Exception):
-        raise session.failure  # Ctrl-C
+        raise session.failure  # an interrupt such as Ctrl-C
     return status
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of a training's variables: that all ranks have the same ones, before a broadcast, and that
-they have not changed since their values were saved."""
+"""Checks the shapes of the variables of a model and its optimizer: before a broadcast, that they
+are the same on all ranks; before a restore, that they are those of the saved values."""
 
 from horovod.common.objects import broadcast_object
 
