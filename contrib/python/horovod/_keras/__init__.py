@@ -33,7 +33,8 @@ def is_keras3(keras):
 
 
 def version(keras):
-    """Returns the version as text; '2' for tf.keras of TensorFlow 2.15, which does not tell it."""
+    """Returns the version as text; '2' for tf.keras of TensorFlow 2.15, which does not tell its
+    version."""
     return getattr(keras, '__version__', '2')
 
 
@@ -50,8 +51,8 @@ def engine(keras):
 
 
 def variables(keras, given):
-    """Returns an argument that is None, one variable, or several, as a list. ValueError if it has
-    anything else."""
+    """Converts an argument that is None, one variable, or several variables to a list. ValueError
+    for anything else."""
     kind = keras.Variable if is_keras3(keras) else importlib.import_module('tensorflow').Variable
     found = [] if given is None else [given] if isinstance(given, kind) else list(given)
     if not all(isinstance(each, kind) for each in found):
@@ -74,7 +75,7 @@ def create_distributed_optimizer(keras, optimizer, name, device_dense, device_sp
                                  scale_local_gradients=True):
     """Makes a DistributedOptimizer for the module ``keras``; some projects call this function of
     Horovod. For the arguments see horovod._keras.optimizer.distribute."""
-    from horovod._keras.optimizer import distribute  # here, because it imports this module
+    from horovod._keras.optimizer import distribute  # here: that module imports this one
     return distribute(keras, optimizer, name, device_dense, device_sparse, compression,
                       sparse_as_dense, gradient_predivide_factor, op, backward_passes_per_step,
                       average_aggregated_gradients, groups=groups, process_set=process_set,

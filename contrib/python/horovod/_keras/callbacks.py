@@ -13,7 +13,7 @@ from horovod.common.variables import differing
 class Callback:
     """The base of all callbacks. Prepares the model for hvd."""
 
-    keras = None  # the module of Keras; set in the classes that a package makes
+    keras = None  # the module of Keras; the classes that package() makes set it
 
     def __init__(self):
         super().__init__()
@@ -167,8 +167,9 @@ class LearningRateSchedule(Callback):
             self._adjust(epoch)
 
     def _adjust(self, epoch):
-        """Sets the learning rate for the epoch. A velocity is a sum of past steps, each with the
-        rate at its time; the momentum correction scales it as if all had used the new rate."""
+        """Sets the learning rate for the epoch. A velocity is a sum of past steps, each multiplied
+        by the learning rate of its time. The momentum correction scales the sum as if all these
+        steps had used the new rate."""
         state = self._state()
         old, new = state.learning_rate, self.initial_lr * self.multiplier(epoch)
         state.learning_rate = new

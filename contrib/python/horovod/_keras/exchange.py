@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reduction of an optimizer's gradients between the tape and the step."""
+"""Reduces an optimizer's gradients after the backward pass and before the step."""
 
 from typing import Any, NamedTuple
 

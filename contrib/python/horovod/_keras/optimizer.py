@@ -77,8 +77,8 @@ class Distributed:
         return list(zip(self._hvd_exchange.reduce(gradients, variables), variables))
 
     def _hvd_run(self, step):
-        """Takes the step if this is its last pass. The other passes also count as iterations, as in
-        Horovod."""
+        """Takes the step in the last of its passes. The other passes only increment the optimizer's
+        iterations, as in Horovod."""
         if not self._hvd_exchange.has_passes():
             return step()
         with self._hvd_engine.init_scope():
@@ -98,7 +98,7 @@ class _Keras3(Distributed):
         if trainable_variables is not None:
             variables = trainable_variables = list(trainable_variables)
         if len(grads) == 0 or len(grads) != len(variables):
-            return super().apply(grads, trainable_variables)  # does nothing, or raises an error
+            return super().apply(grads, trainable_variables)  # Keras ignores it or raises an error
         if not self.built:
             self.build(variables)
         reduced = [each for each, _ in self._hvd_reduce(zip(grads, variables))]
@@ -162,8 +162,9 @@ def distribute(keras, optimizer, name=None, device_dense='', device_sparse='', c
                groups=None, process_set=global_process_set, scale_local_gradients=True):
     """Returns an optimizer that reduces the gradients over all ranks before each step.
 
-    Its class is derived from the class of the given optimizer. If that has state already, both
-    share it; otherwise they are independent. All ranks must make it with the same arguments.
+    Its class is derived from the class of the given optimizer. If the given optimizer has state
+    already, both share this state; otherwise they are independent. All ranks must make it with the
+    same arguments.
 
     optimizer: a Keras optimizer.
     name: the first part of the names by which the ranks match gradients.
@@ -236,8 +237,8 @@ def _mixin(keras, optimizer):
 
 def _with_loss_scale(keras, optimizer):
     """Wraps the optimizer in a LossScaleOptimizer now if Keras 3 would wrap the
-    DistributedOptimizer later. A LossScaleOptimizer outside does not call the optimizer on a rank
-    with gradients that are not finite, and the other ranks would wait for that rank."""
+    DistributedOptimizer later. A LossScaleOptimizer around the DistributedOptimizer would not call
+    it on a rank whose gradients are not finite, and the other ranks would wait for that rank."""
     if not _keras.is_keras3(keras) or not _has_loss_scale(keras):
         return optimizer
     wrapper = keras.optimizers.LossScaleOptimizer
@@ -260,7 +261,7 @@ def _derived(keras, mixin, optimizer, settings):
         return result
     config = optimizer.get_config()
     if state.schedule is not None and 'learning_rate' in config:
-        config['learning_rate'] = state.schedule  # Keras may not find its class by name
+        config['learning_rate'] = state.schedule  # Keras may not find the schedule's class
     result = mixed.from_config(config)
     for name, value in vars(optimizer).items():
         # Attributes that are not part of the config, such as exclusions from weight decay.
@@ -269,8 +270,8 @@ def _derived(keras, mixin, optimizer, settings):
 
 
 def _derived_class(keras, mixin, kind, settings):
-    """Makes the class of the result, with the name under which Keras saves and finds the class of
-    the user's optimizer."""
+    """Makes the class of the DistributedOptimizer. It has the module and name under which Keras
+    saves and finds the class of the user's optimizer."""
     module, name = _public_module(keras, kind), kind.__name__
     if module is None:
         module, name = kind.__module__, keras.utils.get_registered_name(kind)

@@ -10,7 +10,7 @@ class State:
     def __init__(self, keras, optimizer):
         self._keras = keras
         self._outer = optimizer
-        while hasattr(optimizer, 'inner_optimizer'):  # inside a LossScaleOptimizer
+        while hasattr(optimizer, 'inner_optimizer'):  # of a LossScaleOptimizer
             optimizer = optimizer.inner_optimizer
         self._optimizer = optimizer
 

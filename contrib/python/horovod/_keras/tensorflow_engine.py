@@ -65,8 +65,8 @@ def _evaluated(result):
 def allreduce(value, name=None, average=None, prescale_factor=1.0, postscale_factor=1.0, op=None,
               compression=Compression.none):
     """Returns the reduction of an array, a number or a tensor over all ranks. The default op is
-    Average. The result is a tensor, in a graph of TensorFlow 1 a NumPy array, as for allgather,
-    broadcast and reducescatter."""
+    Average. This function, allgather, broadcast and reducescatter return a tensor or, in a graph of
+    TensorFlow 1, a NumPy array."""
     return _evaluated(hvd.allreduce(
         tf.convert_to_tensor(value), average=average, name=name, op=op, compression=compression,
         prescale_factor=prescale_factor, postscale_factor=postscale_factor))

@@ -79,14 +79,16 @@ class Reduction:
         return result
 
     def _divide(self, parameters):
-        """Returns lists of indices of gradients to reduce as one."""
+        """Divides the gradients into groups that are reduced as one; returns the indices of each
+        group."""
         position = {parameter: index for index, parameter in enumerate(parameters)}
         groups = [[position.pop(each) for each in group if each in position]
                   for group in make_groups(self._groups, parameters)]
         return [group for group in groups if group] + [[index] for index in position.values()]
 
     def _start(self, tensors, wires, number):
-        """Submits the tensors as one; returns a function that waits for them and returns them."""
+        """Submits the tensors as one request. Returns a function that waits for it and returns the
+        reduced tensors."""
         name = f'{self._name}.{number}'
         if len(tensors) == 1:
             handle = start_in_place(tensors[0], wires[0], name, *self._settings)
@@ -96,7 +98,8 @@ class Reduction:
 
 
 def _wait_for_all(waits):
-    """Calls all functions, which wait; then returns the results or raises the first failure."""
+    """Calls all functions, which wait for reductions. Then returns their results or raises the
+    first failure."""
     results, failure = [], None
     for wait in waits:
         try:
@@ -151,7 +154,7 @@ def _tensor(value):
 def allreduce(value, name=None, average=None, prescale_factor=1.0, postscale_factor=1.0, op=None,
               compression=Compression.none):
     """Returns the reduction of an array, a number or a tensor over all ranks. The default op is
-    Average. The result is a torch tensor, as for allgather, broadcast and reducescatter."""
+    Average. This function, allgather, broadcast and reducescatter return a torch tensor."""
     return hvd.allreduce(_tensor(value), average, name, compression, op, prescale_factor,
                          postscale_factor)
 

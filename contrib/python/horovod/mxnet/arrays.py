@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """MXNet's arrays as libhvd needs them: dense row-major memory of the host or of a CUDA device.
 
-If libhvd has found a CUDA driver, it uses arrays on a GPU in place. MXNet's engine ends an
-operation only when the device has completed it, and so does hvd, so no CUDA stream of MXNet is
-needed. Results are copied on the default stream; MXNet's streams wait for it, because MXNet creates
-them without cudaStreamNonBlocking. Other arrays are staged: libhvd reduces a copy on the host,
-which is copied back.
+If libhvd has found a CUDA driver, it uses arrays on a GPU in place. MXNet's engine and hvd both end
+an operation only when the device has completed it, so hvd need not know the CUDA streams of MXNet.
+Results are copied on the default stream; MXNet's streams wait for it, because MXNet creates them
+without cudaStreamNonBlocking. Other arrays are staged: libhvd reduces a copy on the host, which is
+copied back.
 """
 
 import ctypes

@@ -118,7 +118,8 @@ def _broadcast(target, root_rank, name, priority, process_set):
 @raises_mxnets
 def broadcast(tensor, root_rank, name=None, priority=0, process_set=global_process_set):
     """Returns the array of rank root_rank, as a new array; does not wait for it. All ranks pass
-    arrays of the same shape and dtype. root_rank is a rank of the job, also in a process set."""
+    arrays of the same shape and dtype. root_rank is a rank of the job, even if process_set has only
+    some of its ranks."""
     target = arrays.copied(arrays.check(tensor))
     _broadcast(target, root_rank, name, priority, process_set)
     return arrays.placed(target, tensor)

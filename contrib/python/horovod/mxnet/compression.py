@@ -9,8 +9,8 @@ from horovod.mxnet.arrays import is_host
 
 
 class FP16Compressor(Compressor):
-    """IEEE half precision: 11 bits of mantissa, largest value 65504. Does not change arrays of
-    other types than floating point."""
+    """IEEE half precision: 11 bits of mantissa, largest value 65504. Casts only floating point
+    arrays."""
 
     wire_dtype = 'float16'
 

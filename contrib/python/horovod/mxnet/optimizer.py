@@ -14,7 +14,7 @@ from horovod.mxnet.compression import Compression, prepare_all
 
 
 class _Averaging:
-    """The settings for gradients, and their reduction in place, which is asynchronous."""
+    """Averages gradients in place and asynchronously, with the user's settings."""
 
     def __init__(self, compression, predivide_factor, num_groups, process_set):
         check_gradient_settings(Average, compression, predivide_factor, process_set)

@@ -16,7 +16,7 @@ class _HorovodArgs:
         self.num_proc = 1
         self.command = None  # a list of words
         self.run_func = None  # a function to call instead of a command
-        self.executable = None  # the Python of the ranks that call run_func; None: this one
+        self.executable = None  # the Python interpreter that ranks run; None: this one
         self.hosts = None  # such as "host:4,other:2"
         for name in (
                 'min_num_proc max_num_proc slots elastic_timeout reset_limit cooldown_range '
@@ -47,7 +47,7 @@ def run(func, args=(), kwargs=None, num_proc=1, min_num_proc=None, max_num_proc=
     function may also be defined in the script itself or in a notebook.
 
     num_proc: the number of ranks.
-    executable: the Python of the ranks; None: this one.
+    executable: the Python interpreter that the ranks run; None: the one of this process.
     The other arguments are hvdrun's options of the same names. np, min_np, max_np and
     network_interface are deprecated names.
 

@@ -32,7 +32,8 @@ class FunctionServer:
 
     def __init__(self, function, hosts, interfaces=None):
         """hosts: the hosts that the user chose; None: the ranks run on this machine, unless it is
-        in a Slurm allocation. interfaces: the user's choice, which overrides HVD_IFACE."""
+        in a Slurm allocation. interfaces: the network interfaces that the user chose; they override
+        HVD_IFACE."""
         is_alone = hosts is None and 'SLURM_JOB_ID' not in os.environ
         self._work = (sys.path, pickle.dumps(function))
         self._answers = {}
@@ -51,7 +52,8 @@ class FunctionServer:
         self._server.stop()
 
     def _talk(self, connection):
-        """Serves one rank. If the rank dies, hvdrun reports it."""
+        """Serves one rank. A rank that dies makes recv() or send() raise; the server ignores that,
+        because hvdrun reports the death."""
         rank, size = connection.recv()
         connection.send(self._work)
         self._answers[rank] = connection.recv()

@@ -128,7 +128,7 @@ class Admission:
 
     @property
     def missing(self):
-        """The largest number of bytes to read next."""
+        """How many bytes of the client's next message have not arrived yet."""
         return self._expects - len(self._arrived)
 
     def take(self, data):

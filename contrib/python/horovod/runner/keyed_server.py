@@ -20,9 +20,9 @@ _PROOF_SECONDS = 5  # the time limit of a handshake
 _MOST_STRANGERS = 128  # the most connections in the handshake at a time
 _ACCEPTED_AT_ONCE = 16  # connections to accept before serving the handshakes again
 _PAUSE = 0.1  # seconds before accepting again if this process has run out of descriptors
-_ATTEMPTS = 7  # of a client, with breaks of 0.05 to 1.6 seconds
-_DEAD_AFTER = 20  # seconds without an answer of the other node's kernel until it counts as dead
-_PROBES = 4  # keepalive probes in that time
+_ATTEMPTS = 7  # of a client to connect, 0.05 to 1.6 seconds apart
+_DEAD_AFTER = 20  # a node counts as dead if its kernel does not answer for so many seconds
+_PROBES = 4  # keepalive probes within _DEAD_AFTER seconds
 
 
 def _notice_a_dead_node(connection):
@@ -44,8 +44,9 @@ def _cut(stream):
 
 @contextlib.contextmanager
 def _no_longer_than(seconds, act):
-    """A context manager that calls ``act`` after so many seconds, unless the block has ended. It
-    limits the total time: a limit for each read would not stop a peer that sends byte by byte."""
+    """A context manager that calls ``act`` after ``seconds``, unless the block has ended by then.
+    It limits the total time: a limit for each read would not stop a peer that sends byte by
+    byte."""
     timer = threading.Timer(seconds, act)
     timer.daemon = True
     timer.start()
@@ -78,8 +79,8 @@ def _join(place, key):
 def connect(place, key):
     """Connects to the KeyedServer at ``place``, a pair (host, port); returns a Channel. OSError or
     EOFError if there is no server with this key; the Channel raises them when the server or its
-    node ends. Retries if the server closes the connection during the handshake, as it does when it
-    has too many."""
+    node dies. Retries if the server closes the connection during the handshake, as a server does
+    that has too many connections."""
     for attempt in range(_ATTEMPTS):
         try:
             return _join(place, key)
@@ -230,8 +231,8 @@ class _Door:
         self._opens_at = time.monotonic() + _PAUSE
 
     def _close_one(self):
-        """Closes the oldest connection that has not proved to have the key; if all have, the oldest
-        of all."""
+        """Closes a connection in the handshake: the oldest one whose client has not sent a valid
+        hello, or the oldest one of all if every client has sent it."""
         silent = (stream for stream, stranger in self._strangers.items()
                   if not stranger.admission.has_said_hello)
         self._close(next(silent, next(iter(self._strangers))))

@@ -12,8 +12,9 @@ import sys
 from horovod.common import library
 from horovod.runner.function_server import FunctionServer
 
-# Options of hvdrun that have another name in Python (_NAMES), that take no argument (_SWITCHES), or
-# that also have a form --no-... (_BOTH_WAYS); and attributes that are not options.
+# Options of hvdrun: those with another name in Python (_NAMES), those without an argument
+# (_SWITCHES), and those that also exist as --no-... (_BOTH_WAYS). _NOT_OPTIONS are attributes that
+# are not passed to hvdrun.
 _NAMES = {'slots': 'slots-per-host', 'cooldown_range': 'blacklist-cooldown-range',
           'nics': 'network-interfaces', 'tcp_flag': 'tcp'}
 _SWITCHES = {'check_build', 'disable_cache', 'verbose', 'prefix_output_with_timestamp', 'tcp_flag',

@@ -14,8 +14,9 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.common.variables import must_be_as_saved, must_match
 from horovod.tensorflow.functions import broadcast_object, broadcast_variables
 
-# The texts of failed nodes when the job is over (contrib/python/native/tensorflow/call.c). The name
-# of a node does not suffice: other failures may contain it, too.
+# Matches the error of a node that failed because the job is over
+# (contrib/python/native/tensorflow/call.c). To look for the name of a node would not do: other
+# errors may contain it, too.
 _JOB_IS_OVER = re.compile('Horovod[A-Z][a-z]+ failed: |HorovodInternalError|JobShutDownError')
 
 
@@ -82,8 +83,8 @@ class Values:
 
 
 class GraphValues(Values):
-    """Like Values, in a graph of TensorFlow 1. It makes its nodes only once, so that they have the
-    same names on all ranks."""
+    """Like Values, for a graph of TensorFlow 1. Adds its nodes to the graph only once, so that they
+    have the same names on all ranks."""
 
     def __init__(self, variables, session):
         """session: a function that returns the session."""

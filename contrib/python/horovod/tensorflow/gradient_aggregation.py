@@ -62,8 +62,8 @@ class LocalGradientAggregationHelper:
         return self._exchange.reduce(grads, vars)
 
     def apply_gradients(self, apply_grads_closure, optimizer, *args, **kwargs):
-        """Takes the step in its last pass. The other passes only count it, in the keyword argument
-        global_step or the optimizer's iterations."""
+        """Takes the step in the last of its passes. The other passes only increment the step
+        counter: the keyword argument global_step or the optimizer's iterations."""
         return self._exchange.run(apply_grads_closure, lambda: _count(
             kwargs.get('global_step', getattr(optimizer, 'iterations', None))))
 

@@ -89,15 +89,17 @@ class Reduction:
         return grouped_allreduce(gradients, name=name, **self._settings)
 
     def _divide(self, gradients, variables):
-        """Returns lists of indices of gradients to reduce as one."""
+        """Divides the gradients into groups that are reduced as one; returns the indices of each
+        group."""
         present = [index for index, each in enumerate(gradients) if each is not None]
         if isinstance(self._groups, list):
             return _by_variable(self._groups, present, variables)
         if self._groups:
             return _runs(present, self._groups)
-        # In eager mode all gradients are ready: reduce them as one. In a graph each one starts when
-        # it is computed. But if nodes occupy a thread while they wait, use one group: the few
-        # threads of a session could wait for different gradients on different ranks.
+        # In eager mode all gradients are ready: reduce them as one group. In a graph, reduce each
+        # gradient as soon as it is computed. But if nodes occupy a thread while they wait, use one
+        # group: otherwise the few threads of a session could wait for different gradients on
+        # different ranks.
         return ([present] if present and (nodes_wait or tf.executing_eagerly())
                 else [[index] for index in present])
 

@@ -22,7 +22,7 @@ def _keeps_threads(place):
 
 def _load():
     """Loads the library. Returns its operations, and whether their nodes occupy a thread of the
-    graph until all ranks have submitted the tensor, which is so before TensorFlow 2.13."""
+    graph until all ranks have submitted the tensor. They do so before TensorFlow 2.13."""
     place = companion(__file__, 'tensorflow', 'hvd_tensorflow.so')
     try:
         loaded = tf.load_op_library(place)

@@ -31,8 +31,8 @@ class _WrappedOptimizer(_LegacyOptimizer):
         return self._optimizer.apply_gradients(*args, **kwargs)
 
     def _step(self, apply, global_step):
-        """Takes the step in its last pass. The other passes only count in global_step, as in
-        Horovod."""
+        """Takes the step in the last of its passes. The other passes only increment global_step, as
+        in Horovod."""
         if self._aggregation.passes == 1:
             return apply()
         return self._aggregation.apply_on_last(
@@ -74,7 +74,7 @@ class _DistributedOptimizer(_WrappedOptimizer):
                 for gradient, variable in pairs]
 
     def apply_gradients(self, grads_and_vars, global_step=None, name=None):
-        """Takes the step if this is its last backward pass."""
+        """Takes the step in the last of its backward passes."""
         grads_and_vars = list(grads_and_vars)
 
         def apply():
@@ -83,8 +83,8 @@ class _DistributedOptimizer(_WrappedOptimizer):
         return self._step(apply, global_step)
 
     def _share(self, gradients):
-        """Reduces the gradients, except those of local variables. They belong to the variables of
-        compute_gradients."""
+        """Reduces the gradients of the variables in self._variables, except those of local
+        variables."""
         is_local = [variable_key(each) in self._local for each in self._variables]
         pairs = [pair for pair, own in zip(zip(gradients, self._variables), is_local) if not own]
         shared = iter(self._reduction(*zip(*pairs)) if pairs else ())
@@ -93,7 +93,7 @@ class _DistributedOptimizer(_WrappedOptimizer):
 
 
 class _DistributedAdasumOptimizer(_WrappedOptimizer):
-    """Combines the steps that the ranks take with their own gradients by Adasum."""
+    """Lets each rank take a step with its own gradients, and combines these steps by Adasum."""
 
     def __init__(self, optimizer, name, use_locking, passes, averages, settings):
         super().__init__(optimizer, name, use_locking)
@@ -174,7 +174,7 @@ def _of_keras(optimizer, name, device_dense, device_sparse, compression, sparse_
                          'tf.keras.optimizers.SGD(0.01)')
     if op == Adasum:
         raise ValueError('op == Adasum is not supported yet with Keras')
-    import horovod.tensorflow.keras as keras  # here, because the import takes a second
+    import horovod.tensorflow.keras as keras  # here: the import takes a second
     return keras.DistributedOptimizer(
         optimizer, name=name, device_dense=device_dense, device_sparse=device_sparse,
         compression=compression, sparse_as_dense=sparse_as_dense,

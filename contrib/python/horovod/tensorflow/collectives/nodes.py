@@ -2,8 +2,9 @@
 """Arguments that all collective operations of TensorFlow have in common.
 
 In a graph, the ranks match tensors by the names of the nodes. In eager mode they match them by the
-name that the caller gives, otherwise by the kind of the operation: one operation ends before the
-next begins. In eager mode the calling thread waits itself, which saves the wake-up of another.
+name that the caller gives. Without one, the kind of the operation is the name, which suffices
+because each operation ends before the next one begins. In eager mode the calling thread itself
+waits, which saves waking another thread.
 """
 
 import contextlib
@@ -92,9 +93,10 @@ def independent(outputs):
 
 
 def in_turn(items, function):
-    """Yields the function's result for each item: tensors, tf.IndexedSlices or lists of them. In a
-    graph whose nodes occupy a thread while they wait, the collectives of an item start after those
-    of the previous item. So all ranks wait in the same order, even if a session has few threads."""
+    """Calls the function for each item and yields its results: tensors, tf.IndexedSlices or lists
+    of them. In a graph whose nodes occupy a thread while they wait, the collectives of an item
+    start after those of the previous item. So all ranks wait in the same order, even if a session
+    has few threads."""
     before = []
     for item in items:
         with tf.control_dependencies(before):

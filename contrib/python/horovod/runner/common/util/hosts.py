@@ -22,7 +22,7 @@ class HostInfo:
 
 @dataclass
 class SlotInfo:
-    """A rank and its position."""
+    """A rank, its host, and its numbers as in hvd.local_rank() and so on."""
     hostname: str
     rank: int
     local_rank: int
@@ -58,15 +58,15 @@ def parse_host_files(filename):
 
 
 def get_host_assignments(hosts, min_num_proc, max_num_proc=None):
-    """Assigns ranks to hosts, host by host, at most max_num_proc of them; returns a list of
-    SlotInfo. ValueError if there are fewer than min_num_proc slots."""
+    """Assigns at most max_num_proc ranks to the hosts, host by host; returns a list of SlotInfo.
+    ValueError if there are fewer than min_num_proc slots."""
     places = [(host.hostname, local) for host in hosts for local in range(host.slots)]
     places = places[:max_num_proc]
     if len(places) < min_num_proc:
         raise ValueError(f'Requested more processes ({min_num_proc}) than there are available '
                          f'slots ({len(places)})')
     local_sizes = collections.Counter(hostname for hostname, _ in places)
-    having = collections.defaultdict(list)  # {local rank: the hosts that have it}
+    having = collections.defaultdict(list)  # {local rank: the hosts with a rank of this number}
     for hostname, local in places:
         having[local].append(hostname)
     return [SlotInfo(hostname, rank, local, having[local].index(hostname), len(places),
