@@ -32,21 +32,21 @@ class AdasumOptimizer(torch.optim.Optimizer):
             self._combine(moving, starts)
         return result
 
-    # torch wraps a step function that lacks this mark to run hooks. The step of the base class
-    # runs them already.
+    # This mark keeps torch from wrapping step() to run its hooks: the step() of the base class runs
+    # them already.
     step.hooked = True
 
     def _trained(self):
-        """Returns the parameters that a step may change, by the names that all ranks give
-        them."""
+        """Returns {name: parameter} for the parameters that a step may change. The names are the
+        same on all ranks."""
         return {self._names.get(parameter, f'{self._label}.{position}.{index}'):
                 parameter.detach()
                 for position, group in enumerate(self.param_groups)
                 for index, parameter in enumerate(group['params']) if parameter.requires_grad}
 
     def _combine(self, moved, starts):
-        """Replaces the steps by their Adasum. Waits for all reductions even if one fails, and then
-        restores all parameters."""
+        """Replaces the steps by their Adasum. If a reduction fails, waits for all the others,
+        restores all parameters and raises the failure."""
         under_way = []
         for (name, tensor), start in zip(moved.items(), starts):
             compressed, ctx = self._compression.compress(tensor.sub_(start))

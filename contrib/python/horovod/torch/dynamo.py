@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Excludes this package from torch.compile, which cannot trace calls into C and in some places
-fails instead of skipping such a function."""
+"""Excludes this package from torch.compile, which cannot trace calls into C. In some places it
+fails instead of skipping a function with such a call."""
 
 import inspect
 import sys
@@ -36,7 +36,7 @@ def uncompiled(methods):
     keep_out, it works before torch has loaded its compiler."""
     for each in vars(methods).values():
         if inspect.isfunction(each):
-            each._torchdynamo_disable = True  # not part of another function's graph
+            each._torchdynamo_disable = True  # not traced as part of a caller
             each._torchdynamo_disable_msg = 'it calls into libhvd'
             _skip(each.__code__)
     return methods

@@ -116,7 +116,7 @@ class GradientExchange:
             raise failure
 
     def agree_on(self, loss):
-        """Returns the loss over all ranks, to which the reduced gradients belong."""
+        """Returns the loss reduced over all ranks, as the gradients are."""
         return self._reduction.of_loss(loss, f'{self._label}.loss')
 
     def is_idle(self):

@@ -106,7 +106,8 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None):
     The other ranks need not have taken a step: missing state is created. ``model`` is accepted for
     compatibility and has no effect. ValueError for LBFGS, whose state is not per parameter.
     """
-    # The root sends a description of its state, the others allocate it, then the tensors travel.
+    # The root sends a description of its state, the other ranks allocate the missing tensors, and
+    # then the root broadcasts the tensors.
     if not hasattr(optimizer, 'param_groups'):
         raise wrong_type('optimizer', optimizer, 'a torch.optim.Optimizer')
     if isinstance(optimizer, torch.optim.LBFGS):

@@ -45,9 +45,9 @@ class Reduction:
         return self._start_one(parameters[0], name)
 
     def of_loss(self, loss, name):
-        """Returns the sum of the losses of all ranks if the gradients are summed, otherwise their
-        average. For ops other than Sum and Average it does not belong to the reduced gradients,
-        but is at least the same on all ranks."""
+        """Returns the sum of the losses of all ranks if the gradients are summed, otherwise the
+        average of the losses. With ops other than Sum and Average the reduced gradients are not
+        those of this average, but the average is the same on all ranks."""
         op = Sum if self._op == Sum else Average
         return allreduce_(torch.as_tensor(loss).detach().clone(), name=name, op=op,
                           process_set=self.process_set)

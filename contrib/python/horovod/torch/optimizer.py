@@ -86,8 +86,8 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         self._synchronized = False
         return result
 
-    # torch wraps a step function that lacks this mark to run hooks. The step of the base class
-    # runs them already.
+    # This mark keeps torch from wrapping step() to run its hooks: the step() of the base class runs
+    # them already.
     step.hooked = True
 
     def _synchronizing(self, closure):

@@ -64,7 +64,7 @@ class _Normalise(torch.autograd.Function):
     """Normalises a batch. Also returns the number of values per feature, their mean and their
     variance over all ranks.
 
-    The gradient of the batch is that of the sum of the losses of all ranks, as with one batch on
+    The gradient of the batch is the gradient of the sum of all ranks' losses, as with one batch on
     one rank. The gradients of weight and bias are this rank's share, which DistributedOptimizer
     reduces.
     """

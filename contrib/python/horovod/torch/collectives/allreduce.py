@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""allreduce: of one tensor or a group, synchronous or asynchronous, in place or not.
+"""allreduce of one tensor or of a group, synchronous or asynchronous, in place or not.
 
 ``wire`` is the number of the dtype to which libhvd casts a float32 tensor while it travels, or 0.
 """

@@ -11,8 +11,8 @@ from horovod.common.requests import synchronize, tensor_name
 from horovod.torch.collectives.allgather import allgather_async
 from horovod.torch.collectives.tensors import check
 
-# The gathered indices are valid for the shape. Newer versions of torch warn unless they are told
-# whether to check that.
+# The gathered indices are valid, so torch need not check them. Newer versions of torch warn if the
+# caller does not say whether to check.
 _UNCHECKED = ({'check_invariants': False}
               if hasattr(torch.sparse, 'check_sparse_tensor_invariants') else {})
 

@@ -23,8 +23,8 @@ from horovod.torch.distributed import sets
 from horovod.torch.distributed.waiter import Waiter, depth
 from horovod.torch.distributed.work import Work
 
-# The number of calls of one kind that can be under way at once; a further call starts when the
-# first has ended.
+# The number of calls of one kind that can be under way at once. A further call starts when the call
+# 16 before it has ended.
 _AT_ONCE = 16
 _LONGEST_NAME = 200
 
@@ -32,7 +32,7 @@ _LONGEST_NAME = 200
 _PERSISTENT = (quick.allreduce_start, quick.broadcast_start, quick.reducescatter_start,
                quick.reduce_start, quick.scatter_start)
 
-# Limits the memory for shapes that are not used again; a kind takes some KiB.
+# Limits the memory for shapes that are not used again: each takes an object Kind of a few KiB.
 _MOST_KINDS = 4096
 
 
@@ -250,7 +250,7 @@ class Calls:
         self._age = ''
         self._retired = []  # slots in use when _start_over() forgot their kinds
         self._lock = threading.Lock()
-        self._waiters = {}  # {depth of the threads that make the calls: their Waiter}
+        self._waiters = {}  # {depth of the calling threads, see waiter.depth(): their Waiter}
         self._messages = set()
         self._many_messages = _AT_ONCE
 

@@ -80,8 +80,9 @@ class Group(_Interface, dist.ProcessGroup):
     def __init__(self, member):
         super().__init__(member.rank, member.size)
         self.begin(member)
-        # Older releases of torch have no monitored_barrier for such groups, which alone needs the
-        # store. They also reuse the store of a destroyed group for the next one if it still exists.
+        # Only monitored_barrier needs the store, and older releases of torch do not have it for
+        # groups written in Python. Drop the store there: these releases would use the store of a
+        # destroyed group again for the next one if it still exists.
         if not self._attach_part():
             member.store = None
 

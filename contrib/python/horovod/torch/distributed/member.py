@@ -15,7 +15,8 @@ class Member:
     members' ranks in the job."""
 
     def __init__(self, options):
-        """Joins the group; all members call this. ``options``: torch's, for a new backend."""
+        """Joins the group; all members call this. ``options``: torch's options for a new
+        backend."""
         self.rank, self.size = options.group_rank, options.group_size
         self.name = str(options.group_id)
         self.timeout = options.timeout

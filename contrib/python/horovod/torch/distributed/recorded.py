@@ -71,9 +71,9 @@ class RecordedGroup(Group):
         return self._record(self._add((self._recorded_as, ALL), name, inputs, outputs), start)
 
     def _line(self, peer, tag, is_sent):
-        """Returns the line of a message (see recorder.Call) and its name. torchfrtrace expects all
-        ranks of a group in each call. So the messages between two ranks are recorded as those of
-        a group of the two, with a line for each direction."""
+        """Returns the line of a message (see recorder.Call) and its name. torchfrtrace expects each
+        call of a group on all its ranks. So messages between two ranks are recorded as calls of a
+        group of these two, with one line for each direction."""
         low, high = sorted((self.member.rank, peer))
         group = f'{self._recorded_as[0]}: {low} and {high}, tag {tag}', 'messages'
         recorder.add_group(*group, [self.ranks[low], self.ranks[high]])

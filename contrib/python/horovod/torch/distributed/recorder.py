@@ -14,13 +14,14 @@ from itertools import count
 
 from horovod.torch.distributed import job
 
-_VERSION = '2.10'  # of torch's file format
+_VERSION = '2.10'  # the version of torch's file format
 _MOST_FRAMES = 20
 _KEY = 'hvd flight recorder'
 _INTERVAL = 0.5  # seconds between checks whether another rank has failed
 _PATIENCE_MS = 5000  # how long a failed rank waits for the files of the others
 
-# The direction of a call: a collective; a message to the higher of two ranks; one to the lower.
+# The direction of a call. ALL: a collective; UP: a message to the higher of two ranks; DOWN: a
+# message to the lower one.
 ALL, UP, DOWN = range(3)
 
 
@@ -63,7 +64,7 @@ def _replace(path, contents):
 
 
 def _frames():
-    """Returns the stack of the caller of the group, innermost frame first."""
+    """Returns the stack of the script at the call, innermost frame first."""
     frame, found = sys._getframe(), []
     while frame is not None and frame.f_globals['__name__'].startswith(__package__):
         frame = frame.f_back
@@ -96,12 +97,13 @@ class Call:
         recorder.write()
 
     def entry(self, numbers):
-        """Returns the call in torch's format. ``numbers``: the number of the last call of each
-        line, which this method counts up."""
+        """Returns the call in torch's format. ``numbers``: {line: number of its last call}; this
+        method increments the number of this call's line."""
         work = None if self._work is None else self._work()
         is_over = self._work is not None and (work is None or work.is_success())
         state = 'completed' if is_over and not self.has_failed else 'scheduled'
-        # After is_success(), which may have learnt the sender of a message and changed the line.
+        # Only now, because is_success() may have found out the sender of a message and changed the
+        # line.
         numbers[self.line] += 1
         group, direction = self.line
         number = numbers[self.line]
@@ -169,7 +171,7 @@ class Recorder:
         return call
 
     def move(self, call, line, name):
-        """Moves the receive of a message to its line, when the sender is known."""
+        """Moves a receive from any rank to the line of its sender, when the sender is known."""
         with self._lock:
             if not call.is_kept:
                 self._dropped[call.line] -= 1
@@ -199,7 +201,7 @@ class Recorder:
                     self._write()
                     return
         except RuntimeError:
-            pass  # as above
+            pass  # the rank that serves the store has ended
 
     def _write(self):
         """Writes the file, at the first call only. Returns whether this was the first call."""
@@ -214,7 +216,7 @@ class Recorder:
             print(f'hvd: rank {self._rank} cannot write its flight record: {error}; '
                   'TORCH_FR_DUMP_TEMP_FILE names another place', file=sys.stderr)
         except RuntimeError:
-            pass  # as above
+            pass  # the rank that serves the store has ended
         return True
 
     def _contents(self):

@@ -45,7 +45,7 @@ def find(options, tensor):
     NotImplementedError for an unsupported reduction."""
     op = getattr(options, 'reduceOp', options)
     if op == _TYPES.SUM and is_supported(tensor.dtype):
-        return _SUM  # a short cut: it takes torch long to convert the op to a number
+        return _SUM  # torch needs long to convert the op to a number
     number = int(getattr(op, 'op', op))
     if number == _PREMUL_SUM:
         word, arguments = _scaled_sum(op)

@@ -69,8 +69,9 @@ class Waiter:
         self._streams = {}
 
     def add(self, work):
-        """Makes the thread call ``work.tell()`` when the work has ended or timed out. For a work
-        without a future, this only starts the next call of the same name."""
+        """Makes the thread wait for the work and call ``work.tell()`` when it has ended or timed
+        out. The end of a work also starts the next call of the same name; a work without a future
+        is added only for that."""
         with self._changed:
             if work in self._works:
                 return
@@ -121,7 +122,7 @@ class Waiter:
             work.abandon()
 
     def _has_works(self):
-        """Waits for works. Returns False if this thread shall end."""
+        """Waits until there are works. Returns False if this thread must end."""
         with self._changed:
             self._changed.wait_for(lambda: self._works or self._leave_at is not None
                                    or not self._is_mine())
@@ -132,7 +133,8 @@ class Waiter:
         return self._thread is threading.current_thread()
 
     def _leave(self):
-        """Ends the waiter's thread; returns the works that have not ended."""
+        """Removes and returns the works that have not ended, because the thread ends. Returns none
+        if a deputy has replaced the thread."""
         with self._changed:
             if not self._is_mine():
                 return []
@@ -167,7 +169,8 @@ class Waiter:
 
     @contextlib.contextmanager
     def _stream_for(self, work):
-        """A context manager that makes a stream of this thread current, for tensors on a GPU."""
+        """A context manager that makes this thread's own stream current if the tensors are on a
+        GPU."""
         if work.stream is None:
             yield
             return
@@ -180,8 +183,8 @@ class Waiter:
     # --- callbacks that wait ---
 
     def _appoint_deputy(self):
-        """Starts a deputy, which watches the thread while that runs callbacks and has more
-        works."""
+        """Starts a deputy if the thread is running callbacks while other works wait. The deputy
+        watches the thread."""
         if self._deputy is None and self._told is not None and self._works:
             self._deputy = self._start(self._stand_by, 'hvd futures, deputy')
 

@@ -58,7 +58,7 @@ class Work(_Base):
     """One call. It keeps the caller's tensors alive until it has ended."""
 
     source = None  # of a received message: the sender's rank in the group
-    # The slot sets these two.
+    # The slot sets the next two.
     is_started = False
     is_over = False
     # Defaults in the class, because most works never set these.
@@ -66,9 +66,9 @@ class Work(_Base):
     started_on = None  # the stream that was current when the call was made
     on_failure = None  # a function to call when the call fails
     until = None  # the time.monotonic() at which the future times out
-    _mark = None  # an event after the result, on its stream
+    _mark = None  # an event that the stream reaches after the result
     _future = None
-    _completed = None  # completed by this class; _future follows it
+    _completed = None  # completed by this class; completes _future, the one for the script
     _is_told = False  # whether the future is completed
     _failure_told = None
     _failure = None
@@ -149,8 +149,9 @@ class Work(_Base):
         return self._future
 
     def _await_end(self):
-        """Marks the calls of the group as unordered until the future is completed. A waiter may
-        have completed it already: the waiter gets calls that could not start at once."""
+        """Makes the next calls of the group unordered until the future is completed. Does nothing
+        if it is completed already. This can happen if the call could not start at once, because
+        Calls.start() then gives it to a waiter."""
         with _futures:
             if not self._is_told:
                 self.until = time.monotonic() + self._seconds()
@@ -176,7 +177,7 @@ class Work(_Base):
         if not self._is_to_be_told():
             return
         failure = self._failure
-        if not self.is_over:  # only the future times out; a thread may still wait for the call
+        if not self.is_over:  # only the future has timed out: the call may still end
             failure = self._timed_out(self._seconds(), gives_up=True)
         self._complete(failure)
 
@@ -200,9 +201,9 @@ class Work(_Base):
         return sorted({each.device for each in tensors if each.is_cuda}, key=str) or None
 
     def _make_future(self):
-        """Makes the future, which raises a failure in a callback. Future.set_exception() would not
-        do: C++ code, such as that of DistributedDataParallel, takes the exception for a result and
-        crashes."""
+        """Makes the future, which raises a failure in a callback. It does not use
+        Future.set_exception(), because C++ code such as that of DistributedDataParallel takes the
+        exception for a result and crashes."""
         self._completed = torch.futures.Future(devices=self._devices())
         self._future = self._completed.then(self._outcome)
 

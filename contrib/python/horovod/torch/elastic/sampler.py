@@ -63,14 +63,14 @@ class ElasticSampler(torch.utils.data.Sampler):
                 'processed_indices': set(self.processed_indices)}
 
     def load_state_dict(self, state_dict):
-        """Continues the epoch of a state: the samples that its rank had processed are not drawn
-        again, nor those that the other ranks had processed by then. The state may come from
-        Horovod's sampler."""
+        """Continues the epoch of a saved state. Samples that any rank had processed by then are not
+        drawn again. The state may come from Horovod's sampler."""
         self.epoch = state_dict['epoch']
         own = set(state_dict.get('processed_indices', ()))
         everyones = set(self._epoch_order()[:state_dict.get('processed_num', 0)])
-        # After a change of ranks with unequal numbers of batches, the processed samples are not
-        # the first ones of the epoch: then only those of this rank are known.
+        # Usually the processed samples of all ranks are the first ones of the epoch. They are not
+        # after a change of ranks that had made unequal numbers of batches. Then the state tells
+        # only which samples its own rank has processed.
         self.processed_indices = everyones if own <= everyones else own
         self.reset()
 
@@ -98,8 +98,8 @@ class ElasticSampler(torch.utils.data.Sampler):
         self._recorded = set()  # processed positions in this rank's part
 
     def processed_by(self, rank):
-        """Returns the samples that another rank has processed, if it made as many batches as this
-        rank. For ranks that have died and cannot tell."""
+        """Returns the samples that another rank has processed, if it made the same batches as this
+        rank. Used for ranks that have died."""
         return {self._order[position * self.num_replicas + rank] for position in self._recorded}
 
     def __iter__(self):

@@ -72,7 +72,7 @@ class OptimizerStateHandler(StateDictHandler):
 
 class SamplerStateHandler(StateDictHandler):
     """A handler for ElasticSampler. sync() combines the processed samples of all ranks. Each rank
-    knows its own; those of a rank that has died are computed by another rank, which made the same
+    reports its own. For a rank that has died, rank 0 computes them: it had made the same
     batches."""
 
     def __init__(self, sampler):
@@ -95,7 +95,7 @@ class SamplerStateHandler(StateDictHandler):
         sampler = self.value
         everyone = allgather_object((self._division, sampler.epoch, sampler.rank,
                                      sampler.processed_indices))
-        division, epoch, _, _ = everyone[0]  # rank 0 has the state; new ranks do not
+        division, epoch, _, _ = everyone[0]  # rank 0 has the saved state; new ranks do not
         peers = [each for each in everyone if each[:2] == (division, epoch)]
         processed = set().union(*(each[3] for each in peers))
         gone = set(range(sampler.num_replicas)) - {each[2] for each in peers}
