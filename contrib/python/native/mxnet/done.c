@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The memory of a std::runtime_error: a pointer to its virtual functions, and its text,
- * which libstdc++ counts references to. */
+/* The memory of a std::runtime_error: a pointer to its virtual functions, and a pointer
+ * to its text, a reference-counted string of libstdc++. */
 struct runtime_error {
     void *words[2];
 };

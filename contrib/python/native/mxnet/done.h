@@ -21,8 +21,8 @@ struct mxnet_done {
 int hvd_mxnet_done_prepare(struct hvd_error *err);
 
 /* Ends the operation. If text is not NULL, the operation has failed: a thread that waits
- * for one of the arrays that it writes gets an exception. The text begins with its Python
- * type, as in "ValueError: no such rank". */
+ * for one of the arrays that it writes gets an exception. The text begins with the type
+ * of the Python exception, as in "ValueError: no such rank". */
 void hvd_mxnet_done_run(const struct mxnet_done *done, const char *text);
 
 #endif

@@ -10,7 +10,7 @@
 
 typedef void *mxnet_array; /* NDArrayHandle */
 
-struct mxnet_done; /* of the engine; see done.h */
+struct mxnet_done; /* the engine's callback; see done.h */
 
 typedef void mxnet_start_function(void *context, struct mxnet_done *done, void *argument);
 typedef void mxnet_delete_function(void *argument);
@@ -24,12 +24,12 @@ struct mxnet_device {
 enum {
     MXNET_CPU = 1,
     /* FnProperty::kCPUPrioritized: the operation runs on threads that respect priorities
-     * and run no computations, so that a transfer need not wait for them. */
+     * and run no computations, so that a transfer need not wait for a computation. */
     MXNET_PRIORITIZED = 3,
 };
 
-/* MXNet's functions, without the prefix "MX". Functions that can fail return non-zero
- * then; GetLastError returns the reason. */
+/* MXNet's functions, without the prefix "MX". A function that can fail returns non-zero
+ * if it fails; GetLastError then returns the reason. */
 struct mxnet {
     int (*EnginePushAsyncND)(mxnet_start_function *, void *argument,
                              mxnet_delete_function *, const struct mxnet_device *,

@@ -15,9 +15,11 @@
 struct operation {
     struct hvd_awaited awaited; /* must be the first member */
     struct mxnet_done done;
-    struct hvd_mxnet_call call; /* its pointers are replaced by the next two members */
+    /* its own tensors and arrays are not used: the next two members are copies of them */
+    struct hvd_mxnet_call call;
     struct hvd_tensor *tensors;
-    /* copies of Python's handles, which share the memory and outlive them */
+    /* copies of Python's handles; they share the memory of the arrays and outlive the
+     * handles */
     mxnet_array *arrays;
 };
 
@@ -37,8 +39,8 @@ static void count(int change)
     pthread_mutex_unlock(&lock);
 }
 
-/* Frees an operation. The engine calls this at its end, or if it never starts because the
- * computation of an input has failed. */
+/* Frees an operation. The engine calls this when the operation has ended, or if the
+ * operation never starts because the computation of an input has failed. */
 static void destroy_operation(void *argument)
 {
     struct operation *operation = argument;
@@ -114,7 +116,7 @@ static const char *exception_name(int status)
     }
 }
 
-/* Ends the operation with this status, which also frees it. */
+/* Ends the operation with this status. The engine then frees it. */
 static void finish_operation(struct operation *operation, int status,
                              const struct hvd_error *error)
 {
@@ -195,9 +197,9 @@ static bool shares_memory(mxnet_array a, mxnet_array b)
     return *(void **)a == *(void **)b;
 }
 
-/* Copies the arrays without those that share memory with an earlier one, because the
- * engine would make an operation that writes the same memory twice wait for itself.
- * Returns their number. */
+/* Copies the arrays to `out`, except those that share memory with an earlier one: the
+ * engine makes an operation that writes the same memory twice wait for itself. Returns
+ * the number of copied arrays. */
 static int distinct(const mxnet_array *arrays, int count, mxnet_array *out)
 {
     int found = 0;
@@ -245,8 +247,8 @@ int hvd_mxnet_push(const struct hvd_mxnet_call *call, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a collective of %d arrays",
                         call->count);
     }
-    /* If this fails, MXNet does not tell whether it has called the deleter: a leak is
-     * better than a double free. */
+    /* If this fails, MXNet does not tell whether it has called the deleter. Do not free
+     * the operation: a leak is better than a double free. */
     if (push_operation(operation, writes) != 0) {
         count(-1);
         status = hvd_fail(err, HVD_ERR_SYS, "MXNet's engine rejects a collective: %s",

@@ -40,7 +40,7 @@ struct hvd_mxnet_call {
     const mxnet_array *arrays;
 };
 
-/* Prepares the library; call it once, before the other functions. path: that of
+/* Prepares the library; call it once, before the other functions. path: the path of
  * libmxnet.so. */
 HVD_EXPORT int hvd_mxnet_open(const char *path, struct hvd_error *err);
 

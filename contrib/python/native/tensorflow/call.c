@@ -272,7 +272,9 @@ static int start_call(struct hvd_tf_call *call, struct hvd_error *error)
             status = hvd_tf_output_make(call, i, error);
         }
     }
-    if (status == 0 && call->is_on_gpu) { /* also needed before the outputs are written */
+    /* Without a stream, waits until the GPU has computed the inputs and no longer uses
+     * the memory of the outputs. */
+    if (status == 0 && call->is_on_gpu) {
         status = hvd_tf_gpu_settle(&call->gpu, error);
     }
     if (status != 0 || (call->awaited.request != NULL && start_again(call))) {

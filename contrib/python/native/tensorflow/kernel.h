@@ -25,7 +25,7 @@ struct hvd_tf_kernel {
     char **names; /* [count]; the names by which the ranks match the tensors */
     int set;
     int root; /* for a broadcast */
-    enum hvd_op op; /* for a reduction, like the two factors */
+    enum hvd_op op; /* for a reduction */
     double prescale;
     double postscale;
     bool blocks; /* the thread that runs the node waits itself, instead of the waiter */

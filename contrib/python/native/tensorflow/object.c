@@ -10,9 +10,9 @@
 
 enum {
     MOST_NAME = 64,
-    /* How many words to search. The pointer to the parameters is word 2 of the context in
-     * TensorFlow 2.12 to 2.15 and word 3 in 2.21; the device is word 6 or 5 of the
-     * parameters. */
+    /* How many words of each object to search. The pointer to the parameters is word 2 of
+     * the context in TensorFlow 2.12 to 2.15 and word 3 in 2.21; the pointer to the
+     * device is word 6 or 5 of the parameters. */
     CONTEXT_WORDS = 6,
     PARAMETER_WORDS = 10,
 };
@@ -48,8 +48,9 @@ bool hvd_tf_object_is(const void *address, const char *type)
            memcmp(name, type, bytes) == 0;
 }
 
-/* Reads the device at one place: a word of the context, and a word of the parameters to
- * which it points. Returns NULL if there is no object of this type. */
+/* Reads the device at the given place, which is i * PARAMETER_WORDS + j: word i of the
+ * context points to the parameters, and word j of the parameters points to the device.
+ * Returns NULL if there is no object of this type. */
 static void *device_at(const void *context, int place, const char *type)
 {
     const void *parameters = word_at(context, place / PARAMETER_WORDS);
@@ -60,7 +61,8 @@ static void *device_at(const void *context, int place, const char *type)
 
 void *hvd_tf_object_device(const struct TF_OpKernelContext *context, const char *type)
 {
-    static _Atomic int known; /* the same in all contexts of one version of TensorFlow */
+    /* the device's place, the same in all contexts of one version of TensorFlow */
+    static _Atomic int known;
     void *device = device_at(context, atomic_load(&known), type);
 
     for (int place = 0; device == NULL && place < CONTEXT_WORDS * PARAMETER_WORDS;

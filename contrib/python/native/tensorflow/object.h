@@ -2,11 +2,12 @@
 /* Finds C++ objects of TensorFlow by the names of their types.
  *
  * The C interface gives no access to the CUDA stream of a kernel: TF_GetStream supports
- * only pluggable devices. So hvd has to find the device in the kernel's context, where
- * its position depends on the version. The C++ binary interface of Linux does not: an
- * object with virtual functions begins with a pointer to a table, and the word before the
- * table points to the description of the type with its name. All reads go through
- * process_vm_readv, so that a wrong address gives an error and not a crash. */
+ * only pluggable devices. So hvd has to find the device in the kernel's context. The
+ * position of the device depends on the version of TensorFlow. But the C++ binary
+ * interface of Linux shows the type of an object: an object with virtual functions begins
+ * with a pointer to a table, and the word before the table points to the description of
+ * the type with its name. All reads go through process_vm_readv, so that a wrong address
+ * gives an error and not a crash. */
 #ifndef HVD_TENSORFLOW_OBJECT_H
 #define HVD_TENSORFLOW_OBJECT_H
 

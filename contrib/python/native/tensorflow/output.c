@@ -35,7 +35,8 @@ static struct TF_Tensor *new_output(struct hvd_tf_call *call, int index, int64_t
     return output;
 }
 
-/* Makes an output with the shape of the input; in its memory, if it has no other user. */
+/* Makes an output with the shape of the input. Uses the memory of the input if nothing
+ * else uses it. */
 static struct TF_Tensor *like_input(struct hvd_tf_call *call, int index,
                                     struct TF_Status *status)
 {
@@ -43,7 +44,8 @@ static struct TF_Tensor *like_input(struct hvd_tf_call *call, int index,
     struct TF_Tensor *output;
     int forwarded = -1;
 
-    /* An input with a second reference is not forwarded. */
+    /* Drop this reference first: TensorFlow uses the memory of the input for the output
+     * only if there is no second reference. */
     tf.DeleteTensor(call->inputs[index]);
     call->inputs[index] = NULL;
     output = tf.ForwardInputOrAllocateOutput(
@@ -108,8 +110,9 @@ static void fail_output(struct TF_Status *status, const char *text)
     tf.SetStatus(status, TF_UNKNOWN, text);
 }
 
-/* Copies an output that libhvd allocated on a GPU to TensorFlow's memory, because
- * TensorFlow knows by its stream how long that memory is in use. */
+/* Copies an output that libhvd allocated on a GPU to memory that TensorFlow allocates.
+ * TensorFlow orders the uses of its own memory by its stream, so it knows how long the
+ * memory is in use. */
 static void set_copied(struct hvd_tf_call *call, int index, struct TF_Status *status)
 {
     struct hvd_error error = {.status = 0};

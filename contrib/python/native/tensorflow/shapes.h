@@ -6,7 +6,8 @@
 #include "contrib/python/native/tensorflow/tensorflow.h"
 
 tf_shape_function hvd_shapes_same; /* each output has the shape of its input */
-tf_shape_function hvd_shapes_rows; /* the same, but with an unknown number of rows */
+/* like hvd_shapes_same, but the number of rows is unknown */
+tf_shape_function hvd_shapes_rows;
 /* the first output like hvd_shapes_rows; the second is a vector */
 tf_shape_function hvd_shapes_rows_and_vector;
 tf_shape_function hvd_shapes_number; /* one scalar */
