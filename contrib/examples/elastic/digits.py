@@ -7,7 +7,7 @@ import argparse
 import numpy as np
 from sklearn.datasets import load_digits
 
-HELD_OUT = 360  # images for the test, of 1,797
+HELD_OUT = 360  # test images; the data set has 1,797 images
 
 
 def parse_arguments(description):

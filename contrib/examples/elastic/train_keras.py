@@ -20,8 +20,8 @@ import horovod.keras as hvd
 
 
 def remaining_images(state, images, arguments):
-    """Returns the indices of this rank's images in the remaining steps of the epoch, and how many
-    of them belong to a step."""
+    """Returns the indices of this rank's images for the remaining steps of the epoch, and the
+    number of these images in each step."""
     order = np.random.default_rng([arguments.seed, state.epoch]).permutation(len(images))
     steps = order[:len(order) // arguments.batch_size * arguments.batch_size].reshape(
         -1, arguments.batch_size)

@@ -22,7 +22,7 @@ from sklearn.datasets import load_digits
 import horovod.keras as hvd
 from horovod.keras import callbacks
 
-HELD_OUT = 360  # images for the test, of 1,797
+HELD_OUT = 360  # test images; the data set has 1,797 images
 
 
 def parse_arguments():

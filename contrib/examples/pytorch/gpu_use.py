@@ -3,8 +3,8 @@
 
 
 class Meter:
-    """Measures the utilisation of a GPU. ``state``: a text that says what it measures, or why it
-    cannot."""
+    """Measures the utilisation of a GPU. ``state``: a text that says what is measured, or why
+    nothing can be measured."""
 
     def __init__(self, device):
         self._handle = None

@@ -85,9 +85,9 @@ def loader_of(dataset, arguments, is_training):
 
 
 def rate(epoch, arguments):
-    """Returns the factor for the base learning rate at a (fractional) epoch. It grows from 1 to the
-    number of batches in a step during the warm-up. It is divided by ten after a third and after two
-    thirds of the epochs."""
+    """Returns the factor for the base learning rate at a (fractional) epoch. During the warm-up it
+    grows from 1 to the number of batches that all ranks together use in a step. It is divided by
+    ten after a third and after two thirds of the epochs."""
     full = hvd.size() * arguments.batches_per_allreduce
     if epoch < arguments.warmup_epochs:
         return 1 + (full - 1) * epoch / arguments.warmup_epochs

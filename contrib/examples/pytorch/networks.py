@@ -85,7 +85,7 @@ def densenet(classes, blocks=(6, 12, 24, 16), growth=32, channels=3):
     layers = [nn.Conv2d(channels, width, 7, 2, 3, bias=False), nn.BatchNorm2d(width),
               nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     for index, count in enumerate(blocks):
-        if index > 0:  # a transition halves the features and the side
+        if index > 0:  # a transition halves the number of features and the side length
             layers += [nn.BatchNorm2d(width), nn.ReLU(inplace=True),
                        nn.Conv2d(width, width // 2, 1, bias=False), nn.AvgPool2d(2, 2)]
             width //= 2
@@ -103,8 +103,8 @@ def tiny(classes=10):
 
 
 def by_name(name, classes=1000):
-    """Returns the network of this name: one of the above, otherwise one of torchvision. ValueError
-    if there is none."""
+    """Returns the network of this name, from this module or otherwise from torchvision. ValueError
+    if neither has it."""
     own = {'resnet18': resnet18, 'resnet50': resnet50, 'densenet121': densenet, 'tiny': tiny}
     if name in own:
         return own[name](classes)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Trains a model for two tasks, whose parts are on different process sets.
+"""Trains one model for two tasks. Each process set trains the part of the model for one task.
 
     hvdrun -np 4 python3 process_sets.py
 
@@ -27,7 +27,7 @@ def main():
     hvd.init(process_sets='dynamic')
     if hvd.size() < 2:
         raise SystemExit('this example needs two ranks or more: hvdrun -np 4 python3 ...')
-    # All ranks add both sets, in the same order, and then use the one that they belong to.
+    # All ranks add both sets, in the same order. Each rank then uses the set that it belongs to.
     sets = [hvd.add_process_set(range(first, hvd.size(), 2)) for first in range(2)]
     task = hvd.rank() % 2
     members = sets[task]

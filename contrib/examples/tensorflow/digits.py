@@ -11,7 +11,7 @@ from sklearn.datasets import load_digits
 
 import horovod.tensorflow as hvd
 
-HELD_OUT = 360  # images for the test, of 1,797
+HELD_OUT = 360  # test images; the data set has 1,797 images
 
 
 def parser(description):

@@ -72,7 +72,7 @@ def main():
     hvd.init()
     digits.choose_gpu()
     tf1.disable_eager_execution()
-    tf1.set_random_seed(arguments.seed + hvd.rank())  # the hook makes the weights equal
+    tf1.set_random_seed(arguments.seed + hvd.rank())  # the session's hook makes the weights equal
     (images, labels), held_out = digits.load_images('float64' if arguments.float64 else 'float32')
     steps = len(digits.own_batches(len(images), arguments, 0))
     graph = Graph(arguments)

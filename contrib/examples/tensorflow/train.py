@@ -62,7 +62,7 @@ def make_step(model, optimizer, compression):
 def resume(directory, model, optimizer):
     """Restores the newest checkpoint on rank 0 and broadcasts its weights, so that all ranks start
     with the same ones. Returns the checkpoint manager (None on other ranks), and a variable with
-    the number of epochs so far."""
+    the number of finished epochs."""
     done = tf.Variable(0, dtype=tf.int64)
     manager = None
     if directory and hvd.rank() == 0:

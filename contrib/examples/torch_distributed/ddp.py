@@ -22,7 +22,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data.distributed import DistributedSampler
 
-HELD_OUT = 360  # images for the test, of 1,797
+HELD_OUT = 360  # test images; the data set has 1,797 images
 
 
 def parse_arguments(description):

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains the network of ddp.py with DeepSpeed's ZeRO.
 
-Each rank keeps a part of the optimizer's state. With stage 2 it also keeps only a part of the
-gradients, with stage 3 also of the parameters.
+Each rank keeps only a part of the optimizer's state. With stage 2 it also keeps only a part of the
+gradients, and with stage 3 only a part of the parameters, too.
 
 Start it with hvdrun, srun --hvd or torchrun; the command `deepspeed` is not needed. In its first
 run on CPUs, DeepSpeed compiles an extension, which takes a minute and needs g++ and the package

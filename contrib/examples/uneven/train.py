@@ -7,8 +7,8 @@
 
 A rank without further batches calls hvd.join(). Until all ranks have joined, it takes part in the
 reductions of the others with zeros. An average still divides by the number of all ranks, so the
-last steps of an epoch are smaller. A rank that has joined early has missed steps, so afterwards all
-ranks take over the model of the rank that joined last.
+last steps of an epoch are smaller. A rank that has joined early has missed steps, so at the end of
+the epoch all ranks take over the model of the rank that joined last.
 """
 
 import argparse
