@@ -8,20 +8,21 @@
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule.h"
 
-/* The sizes from which two_shot replaces one_shot on one node, and several slices replace
- * one between nodes. Measured by hvd-bench --tune on a virtual machine of two cores
- * (Intel Xeon, 2 MiB of L2 each): with 4 ranks one_shot and two_shot break even between
- * 64 and 128 KiB, with 2 ranks one_shot is faster at any size. Between two nodes of 2
- * ranks, over TCP, several slices are faster from somewhere between 16 and 64 KiB on; two
- * nodes of one rank need only pair. With more than 4 ranks each rank reduces more in
- * one_shot, so two_shot starts earlier: not measured. */
+/* small_bytes is the size from which two_shot replaces one_shot on one node, and also the
+ * size from which linear cuts a chunk into several slices between nodes. Measured by
+ * hvd-bench --tune on a virtual machine of two cores (Intel Xeon, 2 MiB of L2 each): with
+ * 4 ranks one_shot and two_shot break even between 64 and 128 KiB, with 2 ranks one_shot
+ * is faster at any size. Between two nodes of 2 ranks, over TCP, several slices are
+ * faster from somewhere between 16 and 64 KiB on. With more than few_ranks ranks each
+ * rank reduces more in one_shot, so two_shot starts earlier; that value is an estimate.
+ */
 static const int64_t small_bytes = 16 << 10;
 static const int64_t small_bytes_of_few = 64 << 10;
 static const int few_ranks = 4;
 
-/* Between nodes, direct breaks even with linear where the bytes of a slice times
- * (partners - 1) reach this value: its additional messages then cost as much time as it
- * saves. Calculated, not measured. */
+/* Between nodes, direct and linear take the same time when the bytes of a slice times
+ * (partners - 1) equal this value: the additional messages of direct then cost as much
+ * time as its smaller sums and messages save. Calculated, not measured. */
 static const int64_t worth_cutting = 32 << 10;
 
 struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
@@ -30,10 +31,10 @@ struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout)
                                   .ranks = hvd_slices_widest(layout)};
 }
 
-/* Measured in the same way. cma_read is faster than slots for blocks from cma_read_bytes
- * on. A broadcast by cma_write, in which the root waits for the other ranks, is faster
- * from shared_bytes on with two ranks and from twice as much with three; with four or
- * more, rolling is faster at any size. */
+/* Measured in the same way. cma_read is faster than slots for blocks of cma_read_bytes or
+ * more. For a broadcast by two ranks, cma_write is the fastest from shared_bytes on,
+ * although the root waits for the other rank; by three ranks, from twice that size on.
+ * With four or more ranks, rolling is the fastest at any size. */
 static const int64_t cma_read_bytes = 8 << 10;
 static const int64_t shared_bytes = 64 << 10;
 
@@ -46,22 +47,25 @@ static const int64_t stored_bytes = 2 << 20;
 static const int64_t stored_bytes_of_two = 512 << 10;
 static const int64_t streamed_bytes = 16 << 20;
 
-/* Measured in the same way, for cma_reduce. With two ranks a smaller allreduce is faster
- * through slots, because both copies of the data fit the caches. A larger one should
- * bypass the caches, which the kernel's copy does not do. With more than two ranks every
- * rank has to pin every page, which costs an allreduce too much. */
+/* Measured in the same way: the sizes from which cma_reduce is used. A smaller allreduce
+ * of two ranks is faster through slots, because both copies of the data fit the caches.
+ * From streamed_sum_bytes on it is faster through slots again, because its output can
+ * bypass the caches; a copy by the kernel cannot. With more than two ranks an allreduce
+ * by cma_reduce is too slow, because every rank has to pin every page. */
 static const int64_t cma_reduce_bytes = 192 << 10;
 static const int64_t streamed_sum_bytes = 18 << 20;
 static const int64_t cma_scatter_bytes = 12 << 10; /* with two ranks */
 
 /* Measured in the same way on two cores of an AMD EPYC (Zen 5, a share of a large L3). A
- * copy by the kernel between two processes takes 3 us to start, and then about twice as
- * long as through slots if both cores share an L3, as long or 10 % less if each has its
- * own. So sums and broadcasts use slots at any size, and other blocks do until they are
- * large. From 8 MiB on two_shot is faster than one_shot, with any number of ranks. */
+ * copy by the kernel between two processes takes 3 us to start. After that it takes twice
+ * as long as a copy through slots if both cores share an L3, and at best 10 % less if
+ * each core has its own. So sums and broadcasts use slots at any size, and the other
+ * collectives use slots for all but large blocks. From 8 MiB on two_shot is faster than
+ * one_shot, with any number of ranks. */
 static const int64_t two_shot_bytes_of_amd = 8 << 20;
 static const int64_t stored_bytes_of_two_amd = 16 << 20;
-static const int64_t cma_read_bytes_of_two_amd = 32 << 10; /* of a block, as the next */
+/* bytes of a block; for two ranks */
+static const int64_t cma_read_bytes_of_two_amd = 32 << 10;
 static const int64_t cma_read_bytes_of_amd = 128 << 10;
 
 static struct hvd_algorithm_row *add_row(struct hvd_algorithm_rows *list, int64_t from,
@@ -109,7 +113,8 @@ size_t hvd_algorithm_message_chunk(struct hvd_job_shape shape)
     return shape.nodes == 2 && shape.ranks == 2 ? 2 * HVD_SCHEDULE_MESSAGE_BYTES : 0;
 }
 
-/* Chooses for sums between nodes, each of which sends to `partners` others. */
+/* Fills in the rows of a sum between nodes. partners: the number of other nodes to which
+ * each node sends. */
 static void choose_between(struct hvd_job_shape shape, int partners,
                            struct hvd_algorithm_rows *list)
 {
@@ -179,7 +184,7 @@ static void choose_alltoall(struct hvd_job_shape shape, struct hvd_algorithm_row
     add_row(list, stored_bytes, HVD_ALGORITHM_CMA_WRITE);
 }
 
-/* Chooses for the collectives that only move data. */
+/* Fills in the rows of the collectives that only move data. */
 static void choose_moves(struct hvd_job_shape shape, struct hvd_algorithm_rows *of)
 {
     if (shape.nodes > 1) {

@@ -48,7 +48,7 @@ enum hvd_algorithm {
     HVD_ALGORITHM_ROLLING,
     HVD_ALGORITHM_CMA_READ,
     HVD_ALGORITHM_CMA_WRITE,
-    /* The only ones for broadcast, allgather and alltoall on several nodes. */
+    /* Broadcast, allgather and alltoall on several nodes have one algorithm each. */
     HVD_ALGORITHM_TREE,
     HVD_ALGORITHM_RING,
     HVD_ALGORITHM_PAIRWISE,
@@ -63,14 +63,15 @@ enum {
 struct hvd_algorithm_row {
     int64_t from;
     enum hvd_algorithm algorithm;
-    /* LINEAR, DIRECT: one rank of each node reduces the whole chunk; else each local rank
-     * reduces its slice. */
+    /* LINEAR, DIRECT: the whole chunk is one slice, which one rank of each node reduces.
+     * False: there is a slice for each local rank. */
     bool has_one_slice;
-    /* All but LL, PAIR and CMA: the longest chunk, limited by the size of a slot. 0: a
-     * quarter of the data, but at least 64 KiB. */
+    /* The longest chunk, at most the size of a slot; not used by LL, PAIR and CMA. 0: a
+     * slot for CICO, RING and PAIRWISE; a quarter of the data, but at least 64 KiB, for
+     * the others. */
     size_t chunk_bytes;
     size_t window_bytes; /* PAIR: the most bytes in flight. 0: 250 KiB */
-    int line; /* of the table's file; 0: a built-in row */
+    int line; /* line number in the table's file; 0: a built-in row */
 };
 
 struct hvd_algorithm_rows {
@@ -93,7 +94,7 @@ enum hvd_processor {
 /* The properties of a job by which tables choose. */
 struct hvd_job_shape {
     int nodes;
-    int ranks; /* of the node that has the most */
+    int ranks; /* the largest number of ranks on a node */
     /* Used on one node only: there all ranks have the same processor. */
     enum hvd_processor cpu;
 };
@@ -101,8 +102,8 @@ struct hvd_job_shape {
 /* Returns the shape of a layout, with HVD_PROCESSOR_OTHER; see hvd_job_shape_here. */
 struct hvd_job_shape hvd_job_shape_of(const struct hvd_layout *layout);
 
-/* Return the processor of this machine, and the shape of a job on this machine. All other
- * functions are pure, so they return the same on all machines. */
+/* Return the processor of this machine, and the shape of a job whose nodes are like this
+ * machine. All other functions are pure: they return the same on all machines. */
 enum hvd_processor hvd_processor_here(void);
 struct hvd_job_shape hvd_job_shape_here(const struct hvd_layout *layout);
 
@@ -127,13 +128,14 @@ const char *hvd_algorithm_misfit(const struct hvd_algorithm_row *choice,
                                  enum hvd_collective collective,
                                  struct hvd_job_shape shape, int64_t most);
 
-/* Return "allreduce" for its number, and the number for a name; -1 if there is none. */
+/* Return the name of a collective, such as "allreduce", and the collective that has a
+ * name, or -1. */
 const char *hvd_collective_name(enum hvd_collective collective);
 int hvd_collective_find(const char *name);
 
-/* Return the name of an algorithm ("two_shot"), a sentence about it, and the number for a
- * name, -1 if there is none. find also knows the names of earlier versions, which depend
- * on the collective. */
+/* Return the name of an algorithm ("two_shot"), a sentence about it, and the algorithm
+ * that has a name, or -1. find also accepts names from earlier versions of hvd, some of
+ * which stand for several algorithms, so it needs the collective. */
 const char *hvd_algorithm_name(enum hvd_algorithm algorithm);
 const char *hvd_algorithm_does(enum hvd_algorithm algorithm);
 int hvd_algorithm_find(const char *name, enum hvd_collective collective);

@@ -15,7 +15,7 @@ enum {
 
 static const struct {
     const char *name;
-    /* the name in tables of earlier versions, for the same collectives */
+    /* the name in tables of earlier versions; several algorithms may share one */
     const char *was;
     const char *does;
     unsigned collectives; /* bits of the collectives that may use it */

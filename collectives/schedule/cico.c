@@ -4,8 +4,8 @@
  *
  *   PUT my pieces; sync; COPY my own block; GET the pieces of the others
  *
- * The schedule stays open: the sync of a tick also tells that all ranks have read the
- * pieces of the previous tick. */
+ * The schedule is open (schedule.h): the sync of a tick also tells that all ranks have
+ * read the pieces of the previous tick. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"

@@ -62,7 +62,7 @@ static int rank_of(const struct hvd_schedule *schedule, int local_rank)
     return hvd_layout_rank(schedule->query.layout, schedule->node, local_rank);
 }
 
-/* Returns the location of the owner's block for a reader. */
+/* Returns where the owner puts its block for a reader. */
 static struct hvd_location line_for(const struct hvd_schedule *schedule, int owner,
                                     int reader)
 {

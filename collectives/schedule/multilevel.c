@@ -9,8 +9,9 @@
  *   up again               allgather: each member sends the result of its part to all
  *                          others of its row
  *
- * With linear, for batches too small to be cut, parts are whole: every member receives
- * and reduces everything, and on the way up only extra nodes receive anything.
+ * If the table chooses linear (is_cut is false), data is not cut into parts: every member
+ * receives and reduces all data of its row. On the way up only the extra nodes then
+ * receive anything.
  *
  * Sums run over the members of a row in order, then over its extra nodes; then in the
  * same way over rows. This order depends only on the number of nodes, not on the node
@@ -38,7 +39,7 @@ struct view {
     struct hvd_range whole; /* elements that the nodes of my row hold on this level */
 };
 
-/* Returns a view before the first slice: next_slice moves it on. */
+/* Returns a view for next_slice, which moves it to the first slice. */
 static struct view view_of(const struct hvd_chunk *chunk, int level)
 {
     return (struct view){.chunk = chunk, .slice.turn = -1, .level = level};
@@ -173,8 +174,8 @@ static struct area area_in(const struct hvd_schedule *schedule, const struct vie
     return area_of(schedule, view->slice.elements.count, level);
 }
 
-/* Returns where my partial of element `first` lies: on level 0 in SEND, above in the sum
- * of the level below. */
+/* Returns where my node's partial of element `first` lies. On level 0 that is in SEND; on
+ * higher levels it is the sum of the level below, in RECV. */
 static struct hvd_location own_partial(const struct hvd_schedule *schedule,
                                        const struct view *view, int64_t first)
 {
@@ -191,8 +192,8 @@ static struct hvd_location own_partial(const struct hvd_schedule *schedule,
 
 /* --- phases --- */
 
-/* Returns the number in my row at a distance from mine, cyclically among the first
- * `among` nodes. */
+/* Returns the number, in my row, of the node `distance` places after mine (before it, if
+ * negative). The first `among` nodes of the row form a cycle. */
 static int number_at(const struct hvd_schedule *schedule, int level, int distance,
                      int among)
 {
@@ -280,8 +281,8 @@ static void add_up(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
     }
 }
 
-/* Whether the member in a column sends its result to an extra node: all members do if
- * parts are cut, else one does. */
+/* Whether the member in a column sends its result to an extra node. All members do if
+ * data is cut into parts; otherwise one member does. */
 static bool is_host(const struct hvd_schedule *schedule, int level, int column, int extra)
 {
     int width = level_of(schedule, level)->width;

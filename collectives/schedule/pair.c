@@ -12,8 +12,9 @@
  * done. So the output may be the input, and the input is not needed once it is packed. A
  * reducescatter packs the elements that it sends and those that it keeps separately.
  *
- * Pieces travel as elements, also those of 16 bits: the partial of one rank is its input,
- * so partials in float would give the same bits. */
+ * 16-bit floats travel in their own type. The other algorithms send partials in float
+ * between nodes, but here a partial would be the input of one rank, so float would give
+ * the same bits. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/error.h"

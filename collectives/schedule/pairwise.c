@@ -2,10 +2,10 @@
 /* Pairwise-exchange alltoall of blocks of any sizes, across nodes: in step d every rank
  * sends to the rank d places ahead of it and receives from the rank d places behind.
  *
- * A round moves one chunk of some blocks, those of a group of distances d.
+ * A round moves one chunk of the blocks of a group of distances d.
  *
- *   peer on this node:     PUT into my IN; the peer copies it out from there
- *   peer on another node:  PUT into SEND; message to the peer's RECV; it copies it out
+ *   peer on this node:     PUT into my IN; the peer copies from there
+ *   peer on another node:  PUT into SEND; message to its RECV; it copies from there
  *
  * On one node cico.c, cma_read.c or cma_write.c are used instead. */
 #include "collectives/schedule/schedule_rounds.h"

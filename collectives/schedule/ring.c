@@ -39,8 +39,8 @@ static struct hvd_location received_at(const struct hvd_schedule *schedule, int6
                            piece * (size_t)setup->chunk_bytes);
 }
 
-/* Returns where a rank's own piece lies: it keeps one slot of IN through all rounds of
- * its chunk. */
+/* Returns where a rank's own piece lies. The piece stays in one slot of IN through all
+ * rounds that move this chunk. */
 static struct hvd_location sent_from(const struct hvd_schedule *schedule, int64_t round,
                                      int local_rank)
 {

@@ -6,10 +6,11 @@
  *            COPY it to its own output
  *   others:  WAIT for the root; GET; SIGNAL
  *
- * Every rank signals once a chunk, from broadcast to broadcast, so the root of the next
- * broadcast waits for nothing else. The smallest broadcasts of two ranks go through LINE.
- * More ranks use the slots: there are twice as many of them as LINEs, so the root can run
- * further ahead, which matters more if there are more ranks than CPUs. */
+ * Every rank signals once a chunk, and counters keep counting in the next broadcast. So
+ * the next root, too, waits only until the slot that it fills has been read. The smallest
+ * broadcasts of two ranks go through LINE. More ranks use the slots: there are twice as
+ * many of them as LINEs, so the root can run further ahead, which matters more if there
+ * are more ranks than CPUs. */
 #include "collectives/schedule/schedule_parts.h"
 #include "collectives/schedule/schedule_steps.h"
 #include "gpu_binding/base/attr.h"

@@ -41,10 +41,10 @@
  * a schedule that is not open, a rank whose last schedule was open signals once more.
  *
  * A "rolling" schedule turns slots, too, and does not begin with a WAIT for all. Every
- * rank signals once a chunk. A WAIT may be for a value from before the start of the
- * schedule, that is, from the rolling schedules directly before it. When any of its waits
- * ends, all ranks have left every schedule before those. So one rank may run several
- * calls ahead of the others.
+ * rank signals once a chunk. If rolling schedules follow each other, a WAIT may be for a
+ * negative value, which belongs to one of the schedules before. The end of any WAIT tells
+ * that all ranks have left the schedules before the first of these rolling ones. So one
+ * rank may run several calls ahead of the others.
  *
  * Messages between two ranks arrive in the order in which they were sent, and match the
  * receives in the order in which those were posted. There is no SEND or RECV of zero
@@ -151,7 +151,8 @@ struct hvd_step {
         } reduce_nodes;
         struct {
             int local_rank; /* the rank to wait for; -1: all local ranks */
-            uint64_t value; /* value that the counters have to reach; may be negative */
+            /* value that the counters have to reach; may be below 0, modulo 2^64 */
+            uint64_t value;
         } wait;
         struct {
             struct hvd_location from;
@@ -162,8 +163,8 @@ struct hvd_step {
             int peer;
         } recv;
         struct {
-            /* The step adds own and the message in the order of nodes: partials if
-             * is_partial, else elements. It writes the final sum, not a partial. */
+            /* The step adds `own` and the message, in the order of nodes. Both are
+             * partials if is_partial, else elements. The sum is never a partial. */
             struct hvd_location own;
             bool is_partial;
             int peer;
@@ -240,9 +241,10 @@ struct hvd_schedule;
 
 /* Facts that a run needs to execute a schedule. */
 struct hvd_schedule_facts {
-    const char *name; /* of the algorithm */
+    const char *name; /* name of the algorithm */
     int64_t ticks;
-    /* of each local rank in the whole schedule: the same for all local ranks */
+    /* signals of each local rank in the whole schedule; all local ranks have the same
+     * number */
     uint64_t signals;
     int64_t turns; /* chunks of an open or rolling schedule; 0: it is neither */
     bool is_rolling;

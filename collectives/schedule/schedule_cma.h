@@ -12,12 +12,13 @@
 #include "collectives/schedule/schedule_state.h"
 
 enum {
-    HVD_CMA_SIGNALS = 2, /* of each rank */
+    HVD_CMA_SIGNALS = 2, /* signals of each rank in a schedule */
 };
 
 /* The direction in which blocks move. */
 struct hvd_cma_blocks {
-    bool is_output; /* ranks OFFER their output to writers; else their input to readers */
+    /* ranks OFFER their output, for others to write; false: their input, to be read */
+    bool is_output;
     /* Moves piece `number` of the block that another local rank has or wants. */
     void (*move)(struct hvd_schedule *schedule, int other, int64_t number);
 };
@@ -31,9 +32,9 @@ void hvd_cma_blocks_set_up(struct hvd_schedule *schedule,
  * STOREs the rest to them. */
 void hvd_cma_broadcast_set_up(struct hvd_schedule *schedule, int64_t fetched);
 
-/* Returns where `owner` leaves the address of a block, or of the room for one, for
- * `other`. In an allgather there is one address for all: that of the owner's block, or of
- * its whole output. */
+/* Returns the location in which `owner` stores an address for `other`: of the block that
+ * `other` reads, or of the room into which it writes. An allgather has one such location
+ * for all ranks, with the address of the owner's block or of its whole output. */
 struct hvd_location hvd_cma_offer(const struct hvd_schedule *schedule, int owner,
                                   int other);
 

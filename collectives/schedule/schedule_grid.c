@@ -5,8 +5,8 @@
 #include <assert.h>
 
 /* Costs, in units of one message to another node of the row. A level adds one message
- * down and one up that other nodes wait for. An extra node gives the members of its row
- * more to receive than other nodes have. Simulated (contrib/bench/simulate) for network
+ * down and one up that other nodes wait for. An extra node makes the members of its row
+ * receive more messages than other nodes. Simulated (contrib/bench/simulate) for network
  * cards of 25 and 100 Gb/s and 0.5 to 2 us of processor time per message: two levels
  * break even with one at about 20 nodes, three with two at about 100. */
 enum {

@@ -9,11 +9,11 @@
  *                      row 1         3  4  5   extra 10
  *                      row 2         6  7  8
  *
- * The nodes of a row talk to each other, then those of each column: on level 1 each row
- * number stands for a node, and these are laid out again. The last level is one row.
- * Nodes that do not fill a row of their own become extra nodes of other rows. An extra
- * node gives its data to the members of its row, takes no part in further levels, and
- * receives the result from the members. */
+ * The nodes of a row talk to each other, then those of each column: level 1 lays out the
+ * nodes of a column (here 3) in rows again, in the same way. The last level has a single
+ * row. Nodes that do not fill a row of their own become extra nodes of other rows. An
+ * extra node gives its data to the members of its row, takes no part in further levels,
+ * and receives the result from the members. */
 #ifndef HVD_GRID_H
 #define HVD_GRID_H
 
@@ -37,8 +37,8 @@ struct hvd_grid {
 
 /* The position of a node on each level. */
 struct hvd_grid_coords {
-    /* The number of levels on which the node is a member of a row. All of them, or fewer:
-     * then it is an extra node on the next level. */
+    /* The number of levels on which the node is a member of a row. If there are more
+     * levels, it is an extra node on the next level and takes no part in those above. */
     int levels;
     int column[HVD_GRID_LEVELS];
     int row[HVD_GRID_LEVELS]; /* the row in which it is a member or an extra node */
@@ -51,11 +51,12 @@ void hvd_grid_make(int nodes, int levels, struct hvd_grid *grid);
 
 struct hvd_grid_coords hvd_grid_locate(const struct hvd_grid *grid, int node);
 
-/* Returns how many nodes the node's row has on a level: members, then extra nodes. */
+/* Returns how many nodes the row of this node has on a level: members and extra nodes. */
 int hvd_grid_row_size(const struct hvd_grid *grid, const struct hvd_grid_coords *coords,
                       int level);
 
-/* Returns the node with a number in that row. */
+/* Returns the node that has this number in that row. Members have the first numbers,
+ * extra nodes the next ones. */
 int hvd_grid_node(const struct hvd_grid *grid, const struct hvd_grid_coords *coords,
                   int level, int number);
 

@@ -33,10 +33,10 @@ struct hvd_range hvd_part_of(struct hvd_range whole, int parts, int part);
 /* Returns the intersection of two ranges; its count is 0 if there is none. */
 struct hvd_range hvd_range_common(struct hvd_range a, struct hvd_range b);
 
-/* Returns how many chunks of equal size to cut `units` units of unit_bytes into, if
- * `most` units fit a slot. Chunks have chunk_bytes if that is not 0; else there are as
- * few as overlap well, but none too short to be worth it. Returns 0 if there are no
- * units. */
+/* Returns into how many chunks of equal size `units` units of unit_bytes are cut; at most
+ * `most` units fit a slot. A chunk has about chunk_bytes. If that is 0, there are just
+ * enough chunks to overlap well, but none much shorter than 64 KiB. Returns 0 if there
+ * are no units. */
 int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most,
                         size_t chunk_bytes);
 

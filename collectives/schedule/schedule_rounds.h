@@ -11,8 +11,8 @@
  * the output. */
 typedef void hvd_round_half(struct hvd_schedule *schedule, int64_t round);
 
-/* Fills in the setup except distances and holders, which the caller has set, and the
- * sizes of the schedule, for blocks of up to max_block; one distance moves at most
+/* Fills in the setup and the sizes of the schedule, for blocks of up to max_block. The
+ * caller has set `distances` and `holders` in the setup. One distance moves at most
  * `pieces` blocks. */
 void hvd_rounds_set_up(struct hvd_schedule *schedule, int pieces);
 

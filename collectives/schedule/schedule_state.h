@@ -13,7 +13,8 @@
 #include "collectives/schedule/schedule_grid.h"
 #include "collectives/schedule/schedule_parts.h"
 
-/* How many messages had been posted when a chunk had posted all of its own. */
+/* The messages that the schedule had posted by the time a chunk had posted all of its
+ * own. Waiting for so many ensures that those of the chunk are complete. */
 struct hvd_schedule_mark {
     uint64_t sends;
     uint64_t recvs;
@@ -28,10 +29,10 @@ struct hvd_slices_setup {
     int64_t chunk_elements; /* of every chunk but the last */
     int64_t chunks;
     int slices; /* parts of a chunk, which different local ranks reduce */
-    int owned; /* the most slices that one rank of any node owns */
+    int owned; /* the largest number of slices that one rank of any node owns */
     /* there are two nodes, and each adds the other's slices as they arrive */
     bool is_pairwise;
-    /* nodes reduce a part of each slice for each other; else each reduces all of it */
+    /* each node reduces its part of a slice for all nodes; false: it reduces all parts */
     bool is_cut;
     struct hvd_grid grid; /* multilevel */
     struct hvd_grid_coords coords; /* of my node */
@@ -57,7 +58,7 @@ struct hvd_pair_setup {
 struct hvd_broadcast_setup {
     int64_t chunk_bytes;
     int64_t chunks;
-    int owner; /* the local rank of my node that has the data first */
+    int owner; /* the local rank of my node that gets the data first */
     int parent; /* the rank that sends the data to my node; -1 on the root's node */
 };
 
@@ -95,7 +96,7 @@ struct hvd_schedule {
     int grid_levels;
     struct hvd_schedule_facts facts;
     void (*emit)(struct hvd_schedule *schedule, int64_t tick);
-    int node; /* of this rank */
+    int node; /* number of this rank's node */
     int local_rank;
     int local_size;
     union {
@@ -111,8 +112,10 @@ struct hvd_schedule {
     int64_t next_tick;
     uint64_t signalled;
     struct hvd_schedule_mark posted;
-    struct hvd_schedule_mark *marks; /* [slots]: of the chunk that last used the slot */
-    struct hvd_schedule_mark *final_marks; /* [slots]: of the results of that chunk */
+    /* [slots]: mark of the chunk that last used the slot */
+    struct hvd_schedule_mark *marks;
+    /* [slots]: mark after the later messages of that chunk, such as its results */
+    struct hvd_schedule_mark *final_marks;
     struct hvd_step *steps; /* [step_capacity], of the current tick */
     int step_capacity;
     int step_count;

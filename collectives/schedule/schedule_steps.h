@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Appends steps to the current tick of a schedule. Steps that would move or reduce
- * nothing are left out, on both sides of a message alike. Private to
+ * nothing are left out; both ends of an empty message leave it out. Private to
  * collectives/schedule. */
 #ifndef HVD_SCHEDULE_STEPS_H
 #define HVD_SCHEDULE_STEPS_H
@@ -16,8 +16,8 @@ void hvd_emit_get(struct hvd_schedule *schedule, struct hvd_location from, int64
                   size_t bytes);
 void hvd_emit_reduce_local(struct hvd_schedule *schedule, struct hvd_location from,
                            int64_t input, size_t count, struct hvd_location to);
-/* Appends a REDUCE_OUT; this rank's elements must have been put, unless it is alone on
- * its node. */
+/* Appends a REDUCE_OUT. This rank must have PUT its elements into IN, unless it is alone
+ * on its node. */
 void hvd_emit_reduce_out(struct hvd_schedule *schedule, struct hvd_location from,
                          int64_t input, size_t count, int64_t output);
 
@@ -38,9 +38,9 @@ void hvd_emit_offer(struct hvd_schedule *schedule, bool is_output, int64_t begin
  * of the memory that another rank offers. */
 void hvd_emit_fetch(struct hvd_schedule *schedule, struct hvd_location offer, int64_t at,
                     int64_t output, size_t bytes);
-/* Appends a FETCH_REDUCE: adds up `count` elements, from byte `at` on of the memory that
- * all local ranks offer in that location of theirs, to my output. scratch is a location
- * of mine, 64-byte aligned, with room for the elements of each other rank. */
+/* Appends a FETCH_REDUCE: adds up `count` elements from each local rank, from byte `at`
+ * of the memory that it offers in its own location `offer`, to my output. scratch is a
+ * location of mine, 64-byte aligned, with room for the elements of each other rank. */
 void hvd_emit_fetch_reduce(struct hvd_schedule *schedule, struct hvd_location offer,
                            int64_t at, size_t count, int64_t output,
                            struct hvd_location scratch);
