@@ -171,7 +171,8 @@ void hvd_spank_srun_init_post_opt(struct hvd_spank_plugin *plugin)
     if (status == 0 && !plugin->options.is_on) {
         return;
     }
-    if (status != 0 || hvd_spank_srun_tasks_settle(plugin) != 0) {
+    if (status != 0 || hvd_spank_srun_tasks_settle(plugin) != 0 ||
+        hvd_spank_srun_rendezvous_check(plugin) != 0) {
         slurm_error("hvd: %s", plugin->refusal.text);
         exit(EXIT_FAILURE);
     }

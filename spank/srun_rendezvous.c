@@ -58,11 +58,6 @@ static int start_program(struct hvd_spank_plugin *plugin,
     struct hvd_rendezvous_rules with_ports = *rules;
     char ports[PORTS_BYTES];
 
-    if (hvd_spank_srun_options_has(&plugin->srun.options, "async")) {
-        return hvd_fail(&plugin->refusal, HVD_ERR_UNSUPPORTED,
-                        "with --async srun ends before its tasks, and so does hvd's "
-                        "rendezvous service: leave out --async");
-    }
     find_ports(ports);
     with_ports.ports = ports;
     plugin->srun.rendezvous.owner = getpid();
@@ -183,6 +178,42 @@ static bool is_pmix(const char *mpi)
     return mpi != NULL && strncmp(mpi, "pmix", strlen("pmix")) == 0;
 }
 
+/* True with --async of Slurm 26.05: srun ends before its tasks, without launching them
+ * itself, so local_user_init is not called. */
+static bool ends_early(const struct hvd_spank_plugin *plugin)
+{
+    return hvd_spank_srun_options_has(&plugin->srun.options, "async");
+}
+
+int hvd_spank_srun_rendezvous_check(struct hvd_spank_plugin *plugin)
+{
+    const struct hvd_spank_srun *srun = &plugin->srun;
+    char mpi[32];
+
+    if (!ends_early(plugin)) {
+        return 0;
+    }
+    if (plugin->options.is_elastic) {
+        return hvd_fail(&plugin->refusal, HVD_ERR_UNSUPPORTED,
+                        "with --async srun ends before its tasks, and the rendezvous "
+                        "service of --hvd=elastic with it: leave out --async");
+    }
+    if (srun->components == 1 &&
+        hvd_spank_srun_options_number(&srun->options, "ntasks") == 1) {
+        return 0;
+    }
+    hvd_spank_srun_options_get(&srun->options, "mpi", mpi, sizeof(mpi));
+    if (!is_pmix(mpi)) {
+        return hvd_fail(&plugin->refusal, HVD_ERR_UNSUPPORTED,
+                        "with --async srun ends before its tasks, and hvd's rendezvous "
+                        "service with it: leave out --async, or use --mpi=pmix");
+    }
+    slurm_error("hvd: " HVD_ENV_MASTER_ADDRESS " and " HVD_ENV_MASTER_PORT
+                " stay unset in this step, because --async ends hvd's rendezvous "
+                "service: scripts of torch.distributed must set them");
+    return 0;
+}
+
 /* Starts the service of a static job. tasks is 0 if it is not known yet. */
 static int start_static(struct hvd_spank_plugin *plugin, int tasks)
 {
@@ -199,7 +230,7 @@ static int start_static(struct hvd_spank_plugin *plugin, int tasks)
 void hvd_spank_srun_rendezvous_prepare(struct hvd_spank_plugin *plugin)
 {
     if (plugin->srun.components > 1 && !plugin->options.is_elastic &&
-        start_static(plugin, 0) != 0) {
+        !ends_early(plugin) && start_static(plugin, 0) != 0) {
         plugin->refusal = (struct hvd_error){0}; /* start tries again and reports it */
     }
 }
@@ -208,6 +239,9 @@ int hvd_spank_srun_rendezvous_start(struct hvd_spank_plugin *plugin, int tasks)
 {
     int status = 0;
 
+    if (ends_early(plugin)) {
+        return 0;
+    }
     if (plugin->srun.rendezvous.service.pid > 0) {
         return 0; /* a further component of a heterogeneous step */
     }

@@ -15,6 +15,12 @@ struct hvd_spank_srun_rendezvous {
     pid_t owner; /* srun itself, to tell it from a child that it forked */
 };
 
+/* Refuses a step with --async, of Slurm 26.05, that needs the service: srun ends before
+ * its tasks, and the service ends with srun. If the tasks need it only for MASTER_ADDR,
+ * tells the user. Call it when the options are known. Returns 0, or a negative status
+ * with the text in plugin->refusal. */
+int hvd_spank_srun_rendezvous_check(struct hvd_spank_plugin *plugin);
+
 /* Starts the service of a heterogeneous step early, at its second component. It cannot
  * wait until the step exists, because srun copies the environment for each component
  * before that component starts. */

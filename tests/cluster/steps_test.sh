@@ -115,7 +115,7 @@ else
 fi
 works 'the tasks of a job array are jobs of their own' "^$pairs\$" \
     'id=$(sbatch --parsable --wait --array=0-1 -N2 -n2 -o array.%A.%a script) && cat array.$id.*'
-works 'the ranks of a requeued job find each other again' '^0/2=3 0/2=3 1/2=3 1/2=3( slurmstepd.*REQUEUE.*)?$' ./requeue
+works 'the ranks of a requeued job find each other again' '^0/2=3 0/2=3 1/2=3 1/2=3( .*JOB REQUEUE.*)?$' ./requeue
 
 # srun of Slurm 22.05 sometimes hangs after a heterogeneous step, because its PMIx plugin waits for a thread that
 # missed the signal to end: so each has a time limit of its own.

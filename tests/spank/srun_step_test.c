@@ -288,39 +288,43 @@ static void test_slurm_without_pmix(void)
 
 static void test_async(void)
 {
+    static const struct {
+        char *words, *mpi, *tasks;
+        const char *text; /* of the message; NULL: none */
+        bool is_refused;
+        const char *promise;
+    } cases[] = {
+        {"elastic", NULL, "8", "of --hvd=elastic with it: leave out --async", true,
+         "an elastic step with --async is refused"},
+        {"on", "none", "8", "leave out --async, or use --mpi=pmix", true,
+         "a step with --async and without PMIx is refused"},
+        {"on", "pmix", "8", "MASTER_PORT stay unset in this step, because --async", false,
+         "with --async and PMIx, srun says that MASTER_ADDR is unset"},
+        {"on", "none", "1", NULL, false, "a single task with --async needs no service"},
+    };
     struct fake_plugin plugin;
 
-    side_enter_job();
-    fake_type_option("async", "set");
-    side_start(&plugin, NULL);
-    side_type_hvd("elastic");
-    fake_step.tasks = 8;
-    tap_ok(plugin.local_user_init(NULL, 0, NULL) < 0 &&
-               strstr(fake_messages, "leave out --async") != NULL &&
-               strstr(getenv(HVD_ENV_LAUNCH_ERROR), "leave out --async") != NULL,
-           "an elastic step with --async is refused, and its tasks are told");
-    fake_unload(&plugin);
-    side_enter_job();
-    fake_type_option("async", "set");
-    side_start(&plugin, NULL);
-    side_type_hvd(NULL);
-    setenv("SLURM_MPI_TYPE", "none", 1);
-    tap_ok(plugin.local_user_init(NULL, 0, NULL) < 0 &&
-               strstr(fake_messages, "leave out --async") != NULL,
-           "a step with --async and without PMIx is refused");
-    fake_unload(&plugin);
-    side_enter_job();
-    fake_type_option("async", "set");
-    side_start(&plugin, NULL);
-    side_type_hvd(NULL);
-    setenv("SLURM_MPI_TYPE", "pmix", 1);
-    tap_ok(
-        plugin.local_user_init(NULL, 0, NULL) == 0 &&
-            strstr(fake_messages, "MASTER_PORT stay unset in this step") != NULL &&
-            strstr(fake_messages, "--async") != NULL &&
-            side_has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL),
-        "a step with --async and PMIx starts, and srun says that MASTER_ADDR is unset");
-    fake_unload(&plugin);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        int status;
+
+        side_enter_job();
+        fake_type_option("async", "set");
+        fake_type_option("ntasks", cases[i].tasks);
+        if (cases[i].mpi != NULL) {
+            fake_type_option("mpi", cases[i].mpi);
+        }
+        side_start(&plugin, NULL);
+        side_type_hvd(cases[i].words);
+        status = side_status_of_check(&plugin);
+        tap_ok(status == (cases[i].is_refused ? EXIT_FAILURE : -1) &&
+                   (cases[i].text != NULL ? strstr(fake_messages, cases[i].text) != NULL
+                                          : fake_messages[0] == '\0'),
+               "%s", cases[i].promise);
+        tap_ok(plugin.local_user_init(NULL, 0, NULL) == 0 &&
+                   side_has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL),
+               "and no service is started");
+        fake_unload(&plugin);
+    }
 }
 
 static void test_components(void)
