@@ -6,8 +6,16 @@
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/spank.sh"
 
+# is_since RELEASE: tells whether Slurm is of this release or a later one.
+is_since()
+{
+    { echo "$1" && slurmd -V | grep -oE '[0-9]+\.[0-9]+' | head -n 1; } | sort -VC
+}
+
 install_hvd
-start_cluster 2 --sockets 2 --cores 8 --gpus 4 --conf SlurmctldParameters=enable_configless
+settings=(--conf SlurmctldParameters=enable_configless)
+! is_since 24.05 || settings=(--conf 'SlurmctldParameters=enable_configless,enable_stepmgr' --conf PrologFlags=contain)
+start_cluster 2 --sockets 2 --cores 8 --gpus 4 "${settings[@]}"
 enable_plugin
 library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
 cp "$MESON_BUILD_ROOT/tests/cluster/sum_of_ranks" "$home/"
@@ -131,6 +139,24 @@ is_refused '--hvd in the second component of a heterogeneous step alone is refus
     'srun -N1 -n2 ./sum_of_ranks : --hvd -N1 -n1 ./sum_of_ranks'
 is_refused '--hvd=off in the second component of a heterogeneous step alone is refused' 'holds for all components' \
     'srun $hvd -N1 -n2 ./sum_of_ranks : --hvd=off -N1 -n1 ./sum_of_ranks'
+
+# --- kinds of later releases ---
+
+stepmgr='steps of a job with --stepmgr are jobs of their own'
+if is_since 24.05; then
+    works "$stepmgr" "^$pairs\$" 'salloc --quiet --stepmgr -N2 --ntasks-per-node=2 \
+        sh -c "srun $hvd -N1 -n2 ./sum_of_ranks; srun $hvd -N2 -n2 ./sum_of_ranks"'
+else
+    tap_skip "$stepmgr" 'Slurm is older than 24.05'
+fi
+async='--async is refused if the ranks need the rendezvous service'
+if is_since 26.05; then
+    complains "$async" 'leave out --async, or use --mpi=pmix' \
+        as_user salloc --quiet -n2 srun --hvd --mpi=none --async true
+    complains 'also for an elastic step' 'leave out --async$' as_user salloc --quiet -n2 srun --hvd=elastic --async true
+else
+    tap_skip "$async" 'Slurm is older than 26.05'
+fi
 
 # --- configless Slurm ---
 
