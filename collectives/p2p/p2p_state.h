@@ -17,10 +17,11 @@
 
 /* Another rank with which this one has exchanged messages. */
 struct hvd_p2p_peer {
-    uint64_t sent; /* cost of all small messages sent to it */
-    uint64_t acknowledged; /* the part of `sent` that the peer has taken */
-    uint64_t taken; /* cost of all small messages from the peer taken here */
-    uint64_t told; /* the part of `taken` that the peer has been told */
+    uint64_t sent; /* cost of all small messages sent to the peer */
+    uint64_t acknowledged; /* the part of `sent` that the peer no longer stores */
+    /* cost of all small messages from the peer that this rank no longer stores */
+    uint64_t taken;
+    uint64_t told; /* `taken` as this rank last told it to the peer */
     bool has_written; /* this rank has written to the peer */
     bool must_flush; /* the peer has yet to answer this rank's FLUSH */
     bool asks_to_flush; /* the peer waits for the answer to its FLUSH */

@@ -25,7 +25,8 @@ int hvd_receiving_message(struct hvd_p2p *p2p, int rank,
 int hvd_receiving_piece(struct hvd_p2p *p2p, struct hvd_p2p_peer *peer,
                         const struct hvd_envelope *envelope, const void *payload);
 
-/* Reads more of a message in place; returns true once the whole message is here. */
+/* Reads more of a message from the sender's memory; returns true once the whole message
+ * is here. */
 bool hvd_receiving_go_on(struct hvd_p2p *p2p, struct hvd_transfer *transfer, bool *moved);
 
 /* Drops all receives and stored messages. */

@@ -20,7 +20,7 @@ enum hvd_transfer_state {
 
 struct hvd_transfer {
     struct hvd_matching_item item; /* first member; its rank is the other rank */
-    struct hvd_transfer *next; /* in the order in which they were started */
+    struct hvd_transfer *next; /* the transfer that was started next */
     struct hvd_transfer *before;
     struct hvd_transfer *next_in_row;
     struct hvd_entry *entry;
