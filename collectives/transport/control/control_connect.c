@@ -29,7 +29,7 @@
 struct progress {
     /* JOINED has arrived: from now on a closed link is a death, which ends the job */
     bool is_joined;
-    bool is_ready; /* all ranks below it are connected */
+    bool is_ready; /* all ranks below the neighbour are connected */
 };
 
 struct connect {

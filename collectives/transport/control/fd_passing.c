@@ -39,7 +39,7 @@ int hvd_fd_passing_init(struct hvd_fd_passing *passing, const struct hvd_layout 
         .leader_fd = is_leader ? leader_fd : -1,
         .local_fd = local_fd,
         .peer_fds = peer_fds,
-        /* one from each other local rank; ranks other than the leader also get the
+        /* one from each other local rank; on ranks other than the leader also the
          * leader's */
         .missing = is_leader ? local_size - 1 : local_size,
     };

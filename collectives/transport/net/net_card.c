@@ -8,7 +8,7 @@
 
 #include "gpu_binding/base/hvd_status.h"
 
-/* Precedes the addresses, which follow without padding. */
+/* Start of an encoded card; the addresses follow without padding. */
 struct front {
     uint32_t tcp_bytes;
     uint32_t ucx_bytes;

@@ -173,7 +173,7 @@ struct queue {
 struct hvd_net_flow {
     const struct hvd_net_flow_link *link;
     uint32_t channel;
-    int status; /* negative once it has failed */
+    int status; /* negative once the flow has failed */
     /* --- outgoing --- */
     struct queue sends;
     size_t handed; /* bytes of the first send that have been handed to the transport */

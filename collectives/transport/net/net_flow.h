@@ -66,8 +66,8 @@ struct hvd_net_fragment {
     struct hvd_net_fragment *next_allocated;
 };
 
-/* Zero-initialise it. The network may hold fragments until the end: finish frees all
- * fragments, used or not. */
+/* All fragments of a net. finish frees them all, even those that the network still holds.
+ * Zero-initialise it. */
 struct hvd_net_pool {
     struct hvd_net_fragment *unused;
     struct hvd_net_fragment *allocated;

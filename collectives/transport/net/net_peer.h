@@ -12,7 +12,7 @@ struct hvd_net_channel {
 
 struct hvd_net_peer {
     int rank;
-    int status; /* negative once it has failed */
+    int status; /* negative once the peer has failed */
     uint64_t key; /* key of messages from this peer */
     /* the transport's endpoint; NULL before it is opened and after it is closed */
     void *endpoint;

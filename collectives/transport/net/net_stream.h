@@ -83,7 +83,7 @@ typedef int hvd_net_arrived(void *context, const struct hvd_net_header *header,
 int hvd_net_inlet_read(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers,
                        hvd_net_arrived *arrived, void *context);
 
-/* Returns its buffer and wipes its keys. */
+/* Returns the inlet's buffer to `buffers` and wipes the keys. */
 void hvd_net_inlet_finish(struct hvd_net_inlet *inlet, struct hvd_net_buffers *buffers);
 
 #endif

@@ -54,7 +54,7 @@ struct endpoint {
     int rank;
     void *peer;
     int watched_fd; /* the descriptor in epoll; -1 if none */
-    uint32_t watched; /* the events it is watched for */
+    uint32_t watched; /* the events for which the descriptor is watched */
     bool is_closed; /* closed by the net, or its failure has been reported */
     char reason[REASON_BYTES];
 };

@@ -117,7 +117,7 @@ static struct hvd_shm_region *region_create(struct hvd_shm *shm, const int *memb
     return region;
 }
 
-/* Wakes members that sleep; they wait for a counter or for the region to be ready. */
+/* Wakes members that sleep until a counter changes or the region is ready. */
 static void ring_members(const struct hvd_shm_region *region)
 {
     for (int i = 0; i < region->count; i++) {

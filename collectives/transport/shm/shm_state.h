@@ -47,7 +47,8 @@ struct hvd_shm {
     int extent_count;
     uint64_t secret; /* the other ranks read it in place */
     char *door; /* a page, or NULL if memory ran out; shm_reach.c */
-    bool is_door_kept; /* another rank may still write to it */
+    /* the door stays mapped, because another rank may still write to it */
+    bool is_door_kept;
     bool is_settled;
     bool can_reach;
 };

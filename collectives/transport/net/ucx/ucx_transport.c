@@ -22,10 +22,10 @@
 struct endpoint {
     struct endpoint *next;
     struct hvd_ucx *ucx;
-    ucp_ep_h ep; /* NULL once it is being closed */
+    ucp_ep_h ep; /* NULL once the endpoint is being closed */
     void *peer;
     void *closing; /* UCX's close request; NULL when the endpoint is closed */
-    char reason[100]; /* the reason of its failure */
+    char reason[100]; /* why the endpoint has failed */
 };
 
 struct hvd_ucx {
