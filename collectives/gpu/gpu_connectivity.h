@@ -12,9 +12,10 @@ struct hvd_team;
 /* Flags of hvd_gpu_identity.network: the network of a rank's node. */
 enum {
     HVD_GPU_NET_IB = 1, /* an active InfiniBand or RoCE adapter */
-    HVD_GPU_NET_IB_OFF = 2, /* the environment forbids NCCL to use it */
-    HVD_GPU_NET_UCX_OFF = 4, /* the environment forbids UCX to use it */
-    HVD_GPU_NET_GPUDIRECT = 8, /* it can access GPU memory: nvidia_peermem or dma-buf */
+    HVD_GPU_NET_IB_OFF = 2, /* the environment forbids NCCL to use the adapter */
+    HVD_GPU_NET_UCX_OFF = 4, /* the environment forbids UCX to use the adapter */
+    /* the adapter can access GPU memory, by nvidia_peermem or dma-buf */
+    HVD_GPU_NET_GPUDIRECT = 8,
     HVD_GPU_NET_P2P_OFF = 16, /* the environment forbids NCCL to use P2P within a node */
     /* UCX accepts GPU memory, and HVD_GPU_DIRECT allows it; set by the caller of
      * hvd_gpu_network_flags. */

@@ -20,7 +20,7 @@ enum phase {
     IDLE,
     READY, /* waits until the data is complete */
     SCATTER, /* waits until all copies of this rank's share have arrived */
-    ADD, /* waits until the device has summed them and this rank's data is sent */
+    ADD, /* waits until the device has summed the copies and this rank's data is sent */
     GATHER, /* waits until the sums are exchanged */
 };
 

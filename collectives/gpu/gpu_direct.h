@@ -34,7 +34,7 @@ struct hvd_gpu_direct_chunk {
     char *scratch; /* on the device: hvd_gpu_direct_scratch_bytes(team, bytes) */
     int64_t bytes; /* a whole number of elements */
     enum hvd_dtype dtype;
-    enum hvd_op op; /* as in HVD_GPU_SUM_UP */
+    enum hvd_op op; /* an operation that HVD_GPU_SUM_UP supports */
 };
 
 /* number: selects the channel, 0 to 6. gpu and team are borrowed. The caller owns
@@ -59,7 +59,7 @@ bool hvd_gpu_direct_has_started(const struct hvd_gpu_direct_allreduce *direct);
 int hvd_gpu_direct_progress(struct hvd_gpu_direct_allreduce *direct, bool *moved,
                             struct hvd_error *err);
 
-/* Whether the launcher is using it. */
+/* Whether the launcher is still using the allreduce. */
 bool hvd_gpu_direct_is_held(const struct hvd_gpu_direct_allreduce *direct);
 
 /* NULL is allowed. Do not call this while the launcher is using it. If a chunk is in

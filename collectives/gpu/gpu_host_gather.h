@@ -39,7 +39,7 @@ const void *hvd_gpu_host_gather_result(const struct hvd_gpu_host_gather *gather)
  * another rank may still write to it. */
 void hvd_gpu_host_gather_forget(struct hvd_gpu_host_gather *gather, bool leaks);
 
-/* Resets it, even while it is in progress. */
+/* Ends and resets the allgather, even while it is in progress. */
 void hvd_gpu_host_gather_end(struct hvd_gpu_host_gather *gather);
 
 #endif

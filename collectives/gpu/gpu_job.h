@@ -28,10 +28,11 @@ int hvd_gpu_job_submit(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job,
 int hvd_gpu_job_launched(const struct hvd_gpu_job *job, struct hvd_error *err);
 int hvd_gpu_job_reached(const struct hvd_gpu_job *job, struct hvd_error *err);
 
-/* Whether the launcher is using it. */
+/* Whether the launcher is still using the job. */
 bool hvd_gpu_job_is_held(const struct hvd_gpu_job *job);
 
-/* Frees the contents and resets it. Do not call this while the launcher is using it. */
+/* Frees the job's contents and resets the job. Do not call this while the launcher is
+ * using it. */
 void hvd_gpu_job_end(struct hvd_gpu_runtime *gpu, struct hvd_gpu_job *job);
 
 #endif

@@ -9,7 +9,7 @@
  * unloaded. If that fails, returns NULL and puts the reason into err. Any thread. */
 const struct hvd_gpu_module *hvd_gpu_load(struct hvd_error *err);
 
-/* Returns the path it was loaded from, "" if it is not loaded. */
+/* Returns the path from which the module was loaded, "" if it is not loaded. */
 const char *hvd_gpu_loaded_from(void);
 
 #endif

@@ -54,7 +54,7 @@ enum hvd_gpu_memory_kind {
 };
 
 enum hvd_gpu_step_kind {
-    HVD_GPU_FOLLOW, /* later steps wait for event */
+    HVD_GPU_FOLLOW, /* later steps wait for `event` */
     HVD_GPU_COPY, /* copies count bytes, between host and device or within the device */
     HVD_GPU_ZERO, /* clears count bytes at `to` */
     /* By a kernel: converts `count` elements from dtype to to_dtype, multiplied by factor
@@ -76,11 +76,11 @@ enum hvd_gpu_step_kind {
      * dtype. */
     HVD_GPU_ALLREDUCE,
     HVD_GPU_ALLGATHER, /* count: elements from each rank */
-    HVD_GPU_BROADCAST, /* from rank peer */
+    HVD_GPU_BROADCAST, /* from rank `peer` */
     HVD_GPU_REDUCESCATTER, /* count: elements for each rank */
-    HVD_GPU_REDUCE, /* to rank peer */
-    HVD_GPU_SEND, /* to rank peer */
-    HVD_GPU_RECV, /* from rank peer */
+    HVD_GPU_REDUCE, /* to rank `peer` */
+    HVD_GPU_SEND, /* to rank `peer` */
+    HVD_GPU_RECV, /* from rank `peer` */
     /* The collectives between these two are one NCCL operation. */
     HVD_GPU_GROUP,
     HVD_GPU_GROUP_END,
@@ -128,7 +128,7 @@ enum {
 
 struct hvd_gpu_timing;
 
-/* The module owns it from submit until status is set. */
+/* A list of steps. The module owns it from submit until status is set. */
 struct hvd_gpu_work {
     struct hvd_gpu_work *next; /* for the module's use */
     enum hvd_gpu_queue queue;
@@ -167,8 +167,8 @@ struct hvd_gpu_identity {
     unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless requested */
     /* the same for all MIG slices of a GPU, which differ in uuid */
     char bus_id[HVD_GPU_BUS_BYTES];
-    int32_t has_dma_buf; /* network adapters can access its memory by dma-buf */
-    int32_t is_on_switch; /* its NVLink switch can add (NVLink SHARP) */
+    int32_t has_dma_buf; /* network adapters can access the GPU's memory by dma-buf */
+    int32_t is_on_switch; /* the GPU's NVLink switch can add (NVLink SHARP) */
     /* data that adapters have written is visible to the next kernel */
     int32_t orders_writes;
     int32_t network; /* filled in by libhvd, see gpu_connectivity.h */

@@ -87,8 +87,8 @@ static void say_unmeasured(const struct hvd_gpu_run *run, const char *reason)
             run->set->id, run->gpu->config.boot->rank, reason);
 }
 
-/* Uses the buffer of packed tensors if it is large enough, because its users run on the
- * same stream; else takes another buffer. */
+/* Takes memory for the measurement. This is the buffer for packed tensors if it is large
+ * enough, because all work with that buffer runs on the same stream. */
 static int take_memory(const struct hvd_gpu_run *run, struct hvd_gpu_buffer **out,
                        struct hvd_error *err)
 {

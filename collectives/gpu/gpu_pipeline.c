@@ -83,7 +83,7 @@ int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team)
     return (int64_t)(most_slots * team->geometry.slot_bytes);
 }
 
-/* Returns the shard size; each: bytes of the batch per rank of the node. */
+/* Returns the size of a shard, for a batch with `each` bytes per rank of the node. */
 static int64_t choose_shard_bytes(const struct hvd_team *team, int64_t each)
 {
     int64_t most = hvd_gpu_pipeline_shard_bytes(team);
@@ -492,7 +492,7 @@ static int return_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *c
                : gather_chunk(pipeline, chunk, err);
 }
 
-/* --- all of them --- */
+/* --- all chunks --- */
 
 static int begin_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
 {
@@ -584,10 +584,10 @@ static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, boo
     return hvd_gpu_direct_progress(chunk.direct, moved, err);
 }
 
-/* --- all of them --- */
+/* --- all chunks --- */
 
-/* Advances all direct chunks. Returns 0 when the next chunk is summed; later ones may be
- * as well. */
+/* Advances all direct chunks. Returns 0 when the next chunk is summed. Chunks after it
+ * may be summed before it. */
 static int exchange_chunks(struct hvd_gpu_pipeline *pipeline, bool *moved,
                            struct hvd_error *err)
 {

@@ -86,7 +86,7 @@ int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
 int hvd_gpu_pipeline_end(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_mark **end,
                          enum hvd_gpu_queue *queue, struct hvd_error *err);
 
-/* Whether the launcher is using it. */
+/* Whether the launcher is still using the pipeline. */
 bool hvd_gpu_pipeline_is_held(const struct hvd_gpu_pipeline *pipeline);
 /* NULL is allowed. Do not call this while the launcher is using it. */
 void hvd_gpu_pipeline_destroy(struct hvd_gpu_pipeline *pipeline);

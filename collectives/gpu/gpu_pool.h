@@ -15,7 +15,7 @@
 
 struct hvd_gpu_buffer;
 
-/* Owned by its creator and by each mark and buffer; the last one to drop it closes the
+/* Owned by its creator and by each mark and buffer; the last owner to drop it closes the
  * device. */
 struct hvd_gpu_pool {
     struct hvd_refcount refcount;
@@ -38,7 +38,8 @@ struct hvd_gpu_buffer {
     enum hvd_gpu_memory_kind memory_kind;
     size_t bytes;
     char *memory;
-    struct hvd_gpu_event *last_use; /* the end of its last use; NULL if there was none */
+    /* end of the buffer's last use; NULL if there was none */
+    struct hvd_gpu_event *last_use;
 };
 
 /* A point in a stream. */

@@ -176,8 +176,8 @@ static void say_choice(const struct hvd_gpu_run *run, const char *obstacle,
     }
 }
 
-/* To avoid a log line for each of many sets: true for the first process set and for a set
- * of all ranks. */
+/* Whether to log how GPUs are connected: only for the first process set and for a set of
+ * all ranks, to avoid a log line for each of many sets. */
 static bool is_worth_telling(const struct hvd_gpu_run *run)
 {
     return run->set->next == NULL ||

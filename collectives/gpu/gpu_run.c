@@ -235,7 +235,7 @@ static int end_trial(struct hvd_gpu_run *run, const struct hvd_gpu_mark *end,
     return status;
 }
 
-/* When all work is launched: hands its end mark to the entries. */
+/* Once all work is launched, gives the mark of its end to the entries. */
 static int finish_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_mark *end = run->job.mark;

@@ -139,10 +139,10 @@ int hvd_gpu_launch_submit(struct hvd_gpu_run *run, enum hvd_gpu_queue queue,
  * there is none yet and that much is available. */
 int hvd_gpu_launch_reserve(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *err);
 
-/* gpu_launch.c: finds memory for `rows` rows of a result: the caller's, or else device
- * memory of the library. The latter also serves a rank whose caller passed too little, so
- * that the rank does the same as the others; its entry fails once the device is done.
- * *memory is NULL for 0 rows in library memory. */
+/* gpu_launch.c: finds memory for `rows` rows of a result: the caller's if it is large
+ * enough, else device memory of the library. If the caller passed too little, this rank
+ * still does the same as the others, and the entry fails once the device is done. *memory
+ * is NULL for 0 rows in library memory. */
 int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
                             int64_t rows, char **memory, struct hvd_error *err);
 

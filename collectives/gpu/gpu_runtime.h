@@ -123,8 +123,8 @@ int hvd_gpu_mark_wait(const struct hvd_refcount *mark, void *stream,
 /* Returns the next batch number. Call it in the agreed order. */
 uint64_t hvd_gpu_number(struct hvd_gpu_runtime *gpu);
 
-/* Registers a launched batch. Keeps its end mark, which must be the last on its
- * stream. */
+/* Registers a launched batch, and keeps a reference to the mark of its end. This must be
+ * the last mark on its stream. */
 void hvd_gpu_launched(struct hvd_gpu_runtime *gpu, enum hvd_gpu_queue queue,
                       struct hvd_gpu_mark *mark);
 

@@ -121,8 +121,8 @@ struct place {
     bool is_packed; /* from and to are in the pack */
 };
 
-/* A walk over the memory of a batch: packed tensors follow each other in the pack, the
- * zeros for other tensors in the scratch memory. */
+/* Positions in the memory of a batch: of the next packed tensor in the pack, and, in the
+ * scratch memory, of the next zeros for a tensor that this rank lacks. */
 struct walk {
     char *packed;
     char *apart;

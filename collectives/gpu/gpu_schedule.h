@@ -52,8 +52,8 @@ struct hvd_gpu_step
 hvd_gpu_schedule_reduce_step(const struct hvd_gpu_reduction *reduction,
                              enum hvd_gpu_step_kind kind);
 
-/* Return the bytes of device memory needed: for packed or converted tensors of an
- * allreduce, which is the same on all ranks; and for everything else. */
+/* pack_bytes returns the device memory needed for packed or converted tensors of an
+ * allreduce, which is the same on all ranks. scratch_bytes returns the rest. */
 size_t hvd_gpu_schedule_pack_bytes(const struct hvd_gpu_schedule *schedule);
 size_t hvd_gpu_schedule_scratch_bytes(const struct hvd_gpu_schedule *schedule);
 

@@ -134,7 +134,7 @@ static int ask_state(struct hvd_gpu_comm *comm, int *state, struct hvd_error *er
     int result = NCCL_SUCCESS;
 
     *state = NCCL_SUCCESS;
-    /* keeps other threads from ending it meanwhile */
+    /* keeps other threads from ending the communicator meanwhile */
     pthread_mutex_lock(&comm->device->lock);
     if (comm->handle != NULL) {
         result = nccl->async_error(comm->handle, state);
@@ -291,7 +291,7 @@ static int finish_comm(struct hvd_gpu_comm *comm)
         return 0;
     }
     if (comm->waits_to_end) {
-        return HVD_ERR_UNSUPPORTED; /* it ends with the device */
+        return HVD_ERR_UNSUPPORTED; /* the communicator ends with the device */
     }
     status = ask_state(comm, &state, NULL);
     if (status != 0 || state == NCCL_IN_PROGRESS) {

@@ -24,20 +24,21 @@ struct hvd_gpu_comm {
     bool has_aborter;
     bool wants_look; /* lock; true: the launcher shall ask NCCL for errors */
     struct hvd_error found; /* lock; the error that NCCL has reported; status 0: none */
-    bool is_patient; /* launcher; NCCL can finalize it without blocking */
-    bool waits_to_end; /* launcher; destroying it would wait for other ranks */
+    bool is_patient; /* launcher; NCCL can finalize the communicator without blocking */
+    /* launcher; destroying the communicator would wait for other ranks */
+    bool waits_to_end;
     /* launcher; NCCL's operation for a sum with a factor, created at first use */
     int scaled_op;
     int scaled_dtype;
     double scaled_factor;
     bool has_scaled;
-    /* hvd_comm_destroy was called: it ends before the device does */
+    /* hvd_comm_destroy was called: the communicator is to end before the device does */
     _Atomic bool is_leaving;
     /* The launcher alone uses the following fields. */
-    enum hvd_gpu_queue queue; /* the queue of its work */
-    bool has_left; /* it has ended, or will end with the device */
+    enum hvd_gpu_queue queue; /* the queue of the communicator's work */
+    bool has_left; /* the communicator has ended, or will end with the device */
     bool is_finalized; /* ncclCommFinalize was called */
-    /* recorded when it began to leave; NULL: not recorded yet */
+    /* recorded when the communicator began to leave; NULL: not recorded yet */
     struct hvd_gpu_event *last_use;
 };
 

@@ -6,7 +6,8 @@
 
 struct hvd_kernel_image {
     const void *data; /* a fat binary for cuModuleLoadData; NULL: no kernels */
-    /* the GPUs and the compiler it was built for and by; without kernels, the reason */
+    /* the GPUs that they are compiled for, and the compiler; without kernels, the
+     * reason */
     const char *built;
 };
 

@@ -19,7 +19,8 @@
  * aborts its communicators. */
 static const int grace_ms = 300;
 
-/* Interval at which the launcher polls communicators that are leaving. */
+/* Interval at which the launcher polls communicators that are leaving: those for which
+ * hvd_comm_destroy was called, and that have not ended. */
 static const int look_ms = 5;
 
 /* Number of polls while the device stops: other ranks may never answer. */

@@ -13,10 +13,10 @@
  * to 50 us a second, and one second as a float in milliseconds is exact to 0.1 us. */
 static const int64_t anchor_age_ns = 1000000000;
 
-/* An anchor is accepted if its time is known to anchor_good_ns, or after anchor_tries
- * attempts or anchor_patience_ns. If an idle stream takes longer than anchor_timeout_ns
- * to reach the event, the device is not measured, and the next attempt comes only after
- * anchor_age_ns. */
+/* An anchor is accepted if its time is known to within anchor_good_ns, or after
+ * anchor_tries attempts or anchor_patience_ns. If an idle stream takes longer than
+ * anchor_timeout_ns to reach the event, the device is not measured, and the next attempt
+ * comes only after anchor_age_ns. */
 static const int64_t anchor_good_ns = 100000;
 static const int anchor_tries = 5;
 static const int64_t anchor_patience_ns = 10000000;
