@@ -31,7 +31,7 @@ struct hvd_net_link {
     int frame_count;
 };
 
-/* May call arrived. Must not be called from a callback of the net. */
+/* Opens the link; may call `arrived`. Must not be called from a callback of the net. */
 int hvd_net_link_open(struct hvd_net_link *link, struct hvd_net *net, int rank,
                       struct hvd_error *err);
 
