@@ -13,8 +13,9 @@
 struct hvd_fd_passing {
     int local_rank; /* local rank of this rank */
     int local_size;
-    int leader_fd; /* on the leader: the caller's; on others: the one received, or -1 */
-    int local_fd; /* the caller's */
+    /* on the leader: owned by the caller; on others: the one received, or -1 */
+    int leader_fd;
+    int local_fd; /* this rank's descriptor, owned by the caller */
     int *peer_fds; /* [local size] received descriptors; -1: none received */
     int missing; /* messages that have yet to arrive */
 };

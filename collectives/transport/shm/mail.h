@@ -68,8 +68,8 @@ bool hvd_mail_control_waits(const struct hvd_mail *mail);
 bool hvd_mail_p2p_waits(const struct hvd_mail *mail, int local_rank);
 
 /* Handles a message. from: the sender's local rank; type: 0 for p2p. payload is borrowed,
- * aligned to 8, and valid during the call. May send. Returns 0, or a failure that ends
- * progress. */
+ * aligned to 8, and valid during the call. The handler may send mail. Returns 0, or a
+ * failure that ends progress. */
 typedef int hvd_mail_handler(void *context, int from, uint32_t type, const void *payload,
                              size_t bytes);
 

@@ -9,8 +9,8 @@
  * UCX_HANDLE_ERRORS is set. */
 void hvd_ucx_restore_signals(void);
 
-/* UCX prints warnings to standard output. Passes them to `log` instead, which must be the
- * same in all calls, until hvd_ucx_loud has been called as often; does nothing if
+/* UCX prints warnings to standard output. quiet passes them to `log` instead, which must
+ * be the same in all calls; loud undoes one call of quiet. Both do nothing if
  * UCX_LOG_LEVEL is set. */
 void hvd_ucx_quiet(void (*log)(const char *line));
 void hvd_ucx_loud(void);
