@@ -245,7 +245,7 @@ int hvd_gpu_algorithm_agree(struct hvd_gpu_run *run,
 /* --- the trial --- */
 
 enum {
-    ROUNDS = 3, /* per algorithm; the first one connects, and is not measured */
+    ROUNDS = 3, /* trials of each algorithm; the first one connects and is not measured */
 };
 
 static const char *const algorithm_names[] = {

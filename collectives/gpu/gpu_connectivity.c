@@ -26,7 +26,8 @@ const char *hvd_gpu_member_host(const struct hvd_team *team, const struct hvd_bo
 /* How two ranks of a node communicate. */
 struct pair {
     const char *how;
-    const char *obstacle; /* the variable that forbids P2P between them, or NULL */
+    /* the variable that forbids P2P between the two GPUs, or NULL */
+    const char *obstacle;
 };
 
 static bool is_set_to_1(const char *name)

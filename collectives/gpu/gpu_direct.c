@@ -234,7 +234,8 @@ static int begin_add(struct hvd_gpu_direct_allreduce *direct, struct hvd_error *
     return hvd_gpu_job_submit(direct->gpu, &direct->add, HVD_GPU_IN, NULL, err);
 }
 
-/* The receives overwrite the data that this rank sent in the scatter. */
+/* Starts to exchange the sums. The receives may overwrite the data that this rank sent in
+ * the scatter, because those sends have ended. */
 static void begin_gather(struct hvd_gpu_direct_allreduce *direct)
 {
     direct->phase = GATHER;

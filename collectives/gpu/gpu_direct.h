@@ -62,8 +62,8 @@ int hvd_gpu_direct_progress(struct hvd_gpu_direct_allreduce *direct, bool *moved
 /* Whether the launcher is still using the allreduce. */
 bool hvd_gpu_direct_is_held(const struct hvd_gpu_direct_allreduce *direct);
 
-/* NULL is allowed. Do not call this while the launcher is using it. If a chunk is in
- * progress, the net must have been destroyed before. */
+/* Frees the allreduce; NULL is allowed. Do not call this while the launcher is using the
+ * allreduce. If a chunk is in progress, the net must have been destroyed before. */
 void hvd_gpu_direct_destroy(struct hvd_gpu_direct_allreduce *direct);
 
 #endif

@@ -12,9 +12,9 @@ struct hvd_boot;
 struct hvd_gpu_inter_node;
 struct hvd_team;
 
-/* All nodes of the team must have the same number of ranks. Takes as much memory as
- * another process set: 2 MiB of slots, 3 MiB for messages. Borrows the team's network.
- * The caller owns *out. */
+/* Creates the inter-node team of this rank. All nodes of `team` must have the same number
+ * of ranks. The new team takes as much memory as another process set: 2 MiB of slots, 3
+ * MiB for messages. It borrows the network of `team`. The caller owns *out. */
 int hvd_gpu_inter_node_create(const struct hvd_team *team, const struct hvd_boot *boot,
                               struct hvd_gpu_inter_node **out, struct hvd_error *err);
 void hvd_gpu_inter_node_destroy(struct hvd_gpu_inter_node *inter_node); /* NULL is fine */

@@ -139,7 +139,7 @@ static int take_buffers(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err
         return status;
     }
     bytes *= (size_t)config->local_size;
-    /* Direct chunks must be in device memory, because UCX is told so. */
+    /* Direct chunks must be in device memory: UCX is told that they are. */
     return config->is_direct
                ? hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes,
                                      &pipeline->device, err)

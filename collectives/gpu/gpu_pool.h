@@ -25,7 +25,8 @@ struct hvd_gpu_pool {
     struct hvd_gpu_buffer *idle; /* lock */
     _Atomic bool has_said_full;
     _Atomic bool is_short; /* pinned host memory was taken instead of device memory */
-    _Atomic bool is_tried_again; /* the framework has freed device memory since then */
+    /* the framework has freed device memory: use it instead of pinned memory */
+    _Atomic bool is_tried_again;
     /* when the framework was last told that memory is short; 0: never */
     _Atomic int64_t told_ns;
 };

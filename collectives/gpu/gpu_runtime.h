@@ -84,7 +84,8 @@ struct hvd_gpu_runtime {
 typedef void hvd_gpu_completed(void *context, struct hvd_entry *entry, int status,
                                const char *text);
 
-/* Neither loads the module nor opens a device yet. The caller owns *out. */
+/* Creates the runtime, but neither loads the module nor opens a device yet. The caller
+ * owns *out. */
 int hvd_gpu_create(const struct hvd_gpu_config *config, struct hvd_gpu_runtime **out,
                    struct hvd_error *err);
 
