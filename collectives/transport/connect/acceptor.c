@@ -39,7 +39,8 @@ struct hvd_acceptor {
     int capacity;
     int count; /* sorted by arrival */
     int polled; /* how many of them the last poll included */
-    int64_t closed_until_ms; /* no descriptors or memory until then; 0 while accepting */
+    /* accept nothing before this time, for lack of descriptors or memory; 0: accepting */
+    int64_t closed_until_ms;
     struct pending list[];
 };
 

@@ -46,7 +46,7 @@ int hvd_acceptor_capacity(const struct hvd_acceptor *acceptor);
 int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
                       int64_t *deadline_ms);
 
-/* Handles the events that poll() reported for those entries. */
+/* Handles the events that poll() reported for the entries of hvd_acceptor_poll. */
 void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
                        int64_t now_ms, hvd_acceptor_admit admit, void *context);
 

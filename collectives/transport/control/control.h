@@ -89,8 +89,8 @@ int hvd_control_send_to_nodes(struct hvd_control *control, uint32_t type,
 int hvd_control_send_child(struct hvd_control *control, int child, uint32_t type,
                            const void *payload, size_t bytes);
 
-/* The neighbours in the tree: returns the rank of the parent, or -1; and the number of
- * children, with their ranks in the order of hvd_tree_children (borrowed). */
+/* parent returns the rank of the parent, or -1. children returns the number of children;
+ * *ranks are their ranks in the order of hvd_tree_children, borrowed. */
 int hvd_control_parent(const struct hvd_control *control);
 int hvd_control_children(const struct hvd_control *control, const int **ranks);
 

@@ -93,8 +93,9 @@ int hvd_net_connect(struct hvd_net *net, const struct hvd_net_job *job,
  * memory runs out. */
 struct hvd_net_flow *hvd_net_flow_get(struct hvd_net *net, int peer, uint32_t channel);
 
-/* Call once, before connect. progress calls newcomer when a message arrives on this
- * channel from a peer for which no receive is posted. newcomer must not call the net. */
+/* Watches a channel; call it once, before connect. progress calls newcomer when a message
+ * arrives on this channel from a peer and no receive for that peer is posted. newcomer
+ * must not call the net. */
 typedef void hvd_net_newcomer(void *context, int peer);
 void hvd_net_watch(struct hvd_net *net, uint32_t channel, hvd_net_newcomer *newcomer,
                    void *context);

@@ -105,7 +105,8 @@ void hvd_net_flow_destroy(struct hvd_net_flow *flow);
  * of hvd_net_flow_arrived, which returns 0. Otherwise hvd_net_flow_arrived may keep data:
  * it then returns HVD_INPROGRESS, and calls release(release_context, data) later. */
 struct hvd_net_flow_arrival {
-    const struct hvd_net_header *header; /* NULL if the message has no header of ours */
+    /* NULL if the message has no struct hvd_net_header */
+    const struct hvd_net_header *header;
     const void *data;
     size_t bytes;
     /* data is the network's handle of bytes that are still with the sender; `release` is

@@ -27,7 +27,7 @@ struct hvd_net_peer {
 int hvd_net_peer_create(struct hvd_net *net, const struct hvd_net_flow_link *link,
                         int rank, uint64_t key, struct hvd_net_peer **out);
 
-/* Also frees the channels; the caller closes the endpoint. NULL is allowed. */
+/* Frees the peer and its channels; the caller closes the endpoint. NULL is allowed. */
 void hvd_net_peer_destroy(struct hvd_net_peer *peer);
 
 /* Returns the flow of a channel, creating it at first use. Flows of a failed peer have

@@ -27,7 +27,7 @@ struct hvd_net_outlet {
     char *encrypted;
 };
 
-/* Call before fd is set. Returns 0 or HVD_ERR_NOMEM. */
+/* Sets the protection and the keys. Call before fd is set. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_net_outlet_protect(struct hvd_net_outlet *outlet,
                            enum hvd_net_protection protection,
                            const struct hvd_handshake_keys *keys);

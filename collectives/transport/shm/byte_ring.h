@@ -100,7 +100,8 @@ static inline bool hvd_ring_is_waiting(const struct hvd_ring_writer *writer)
     return writer->begin < writer->end;
 }
 
-/* Reads how far the writer has come: `next` returns the messages up to there. */
+/* Reads how far the writer has written: hvd_ring_next returns the messages up to
+ * there. */
 void hvd_ring_look(struct hvd_ring_reader *reader);
 
 /* Returns 0 and the next message; HVD_INPROGRESS if no complete message is left;

@@ -23,7 +23,7 @@ bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
     return was_rung;
 }
 
-/* Only one of several ranks that wake a sleeper has to write to the eventfd. */
+/* If several ranks wake a sleeper, only one of them writes to the eventfd. */
 void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank)
 {
     _Atomic uint32_t *asleep = &hvd_shm_line_of(shm, local_rank)->asleep;

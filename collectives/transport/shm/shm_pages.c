@@ -36,7 +36,8 @@ static void give_back(int fd, size_t at, size_t bytes)
     }
 }
 
-/* The kernel places the memory by the memory policy of the calling thread. */
+/* Backs the range piece by piece. The memory policy of the calling thread decides where
+ * the kernel places the memory. */
 int hvd_shm_back(int fd, size_t at, size_t bytes, struct hvd_error *err)
 {
     size_t done = 0;

@@ -45,7 +45,7 @@ struct hvd_shm {
     size_t regions_at; /* start of the regions, behind the reserved bytes */
     struct hvd_shm_extent *extents; /* [extent_count] */
     int extent_count;
-    uint64_t secret; /* the other ranks read it in place */
+    uint64_t secret; /* the other ranks read it in this rank's memory */
     char *door; /* a page, or NULL if memory ran out; shm_reach.c */
     /* the door stays mapped, because another rank may still write to it */
     bool is_door_kept;
