@@ -81,8 +81,8 @@ int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
                               bool *moved, struct hvd_error *err);
 
 /* Call when hvd_gpu_pipeline_progress has returned 0. Returns 0 when all work is on its
- * stream, and the mark of its end and its queue, borrowed. The pipeline's memory is
- * released when the device reaches that mark. */
+ * stream. Then *end is the mark of its end, borrowed, and *queue the queue of that mark.
+ * The pipeline's memory is released when the device reaches the mark. */
 int hvd_gpu_pipeline_end(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_mark **end,
                          enum hvd_gpu_queue *queue, struct hvd_error *err);
 

@@ -266,7 +266,8 @@ int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
     if (buffer->last_use == NULL) {
         status = module->event_create(buffer->pool->device, &buffer->last_use, err);
     } else {
-        /* The last use may be on another stream: record the event again behind it. */
+        /* The last use may be on another stream: let this stream wait for it before the
+         * event is recorded again. */
         status = module->event_wait(buffer->last_use, stream, err);
     }
     return status != 0 ? status : module->event_record(buffer->last_use, stream, err);

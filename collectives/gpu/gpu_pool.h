@@ -92,7 +92,7 @@ int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
 int hvd_gpu_mark_create(struct hvd_gpu_pool *pool, struct hvd_gpu_mark **out,
                         struct hvd_error *err);
 
-/* Drops everything that the mark holds until the device reaches it. */
+/* Drops everything that the mark holds. Call it once the device has reached the mark. */
 void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark);
 
 #endif

@@ -25,8 +25,8 @@ struct hvd_team;
 
 struct hvd_gpu_run;
 
-/* Borrows batch and team until destroy. The entries receive memory allocated by the
- * library, and their marks. The caller owns *out. */
+/* Creates the run of a batch. Borrows batch and team until destroy. The entries receive
+ * memory allocated by the library, and their marks. The caller owns *out. */
 int hvd_gpu_run_create(struct hvd_gpu_runtime *gpu, struct hvd_team *team,
                        struct hvd_batch *batch, struct hvd_gpu_run **out,
                        struct hvd_error *err);

@@ -76,7 +76,8 @@ struct hvd_gpu_runtime {
     bool has_failed;
     bool is_stuck; /* the device did not stop, so its memory is never freed */
     struct hvd_gpu_runtime *next_abandoned;
-    /* protected by lock: the runtime is destroyed while the launcher still runs */
+    /* protected by lock; the runtime was destroyed while the launcher was still
+     * running */
     bool is_abandoned;
 };
 
@@ -150,8 +151,8 @@ bool hvd_gpu_is_idle(const struct hvd_gpu_runtime *gpu);
 void hvd_gpu_fail(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
                   void *context, int status, const char *text);
 
-/* For a removed process set without batches. Its communicators end when the device has
- * completed their work. */
+/* Frees the GPU's part of a removed process set, which has no batches left. Its
+ * communicators end when the device has completed their work. */
 void hvd_gpu_set_destroy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_set *set);
 
 #endif

@@ -20,8 +20,8 @@ static const struct hvd_nccl *find_nccl(struct hvd_gpu_device *device,
     return device->nccl;
 }
 
-/* Enters the device's context: without a current one, NCCL 2.10 to 2.16 creates another
- * one on GPU 0. */
+/* Makes an NCCL id. Enters the device's context, because without a current context NCCL
+ * 2.10 to 2.16 creates one on GPU 0. */
 static int make_id(struct hvd_gpu_device *device, ncclUniqueId *id, struct hvd_error *err)
 {
     int status = hvd_device_enter(device, err);
@@ -201,7 +201,7 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_e
         if (status != 0) {
             return status;
         }
-        /* NCCL 2.14 wants the abort in the thread that began the call. */
+        /* NCCL 2.14 must be aborted by the thread that began the call. */
         if (atomic_load(&comm->device->is_aborted)) {
             hvd_comm_abort(comm);
             return hvd_fail(err, HVD_ERR_STATE, "the job has ended");

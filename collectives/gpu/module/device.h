@@ -77,7 +77,8 @@ struct hvd_gpu_device {
     _Atomic bool is_aborted;
     pthread_t launcher;
     bool has_launcher;
-    /* the progress thread's; started by hvd_launcher_abort, ended by hvd_launcher_stop */
+    /* for the progress thread only; started by hvd_launcher_abort, ended by
+     * hvd_launcher_stop */
     pthread_t aborter;
     bool has_aborter;
 };
@@ -129,11 +130,12 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
 int hvd_comm_create(struct hvd_gpu_device *device, const unsigned char *id, int rank,
                     int size, struct hvd_gpu_comm **out, struct hvd_error *err);
 int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);
-/* Launcher, with the lock held: stores NCCL's error for the next hvd_comm_check. */
+/* Launcher thread, with the lock held: stores NCCL's error for the next
+ * hvd_comm_check. */
 void hvd_comm_look(struct hvd_gpu_comm *comm);
-/* Launcher. connect waits for the other ranks; await waits until a function of NCCL that
- * has returned NCCL_IN_PROGRESS is complete. Both abort the communicator and fail once
- * the device is aborted. */
+/* Launcher thread only. connect waits for the other ranks; await waits until a function
+ * of NCCL that has returned NCCL_IN_PROGRESS is complete. Both abort the communicator and
+ * fail once the device is aborted. */
 int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err);
 int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function,
                    struct hvd_error *err);
@@ -141,15 +143,15 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function,
 ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm);
 /* Aborts NCCL's communicator. Call without the lock. */
 void hvd_comm_abort(struct hvd_gpu_comm *comm);
-/* Launcher. Destroys or aborts NCCL's communicator; the struct remains. */
+/* Launcher thread only. Destroys or aborts NCCL's communicator; the struct remains. */
 void hvd_comm_end(struct hvd_gpu_comm *comm);
 void hvd_comm_destroy(struct hvd_gpu_comm *comm);
-/* Launcher, called until has_left is set. Ends a communicator that is_leaving, as far as
- * that is possible without waiting for other ranks. Returns true when only the struct is
- * left to free. */
+/* Launcher thread only; call until has_left is set. Ends a communicator that is_leaving,
+ * as far as that is possible without waiting for other ranks. Returns true when only the
+ * struct is left to free. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
-/* steps.c. Launcher: puts the work's steps on its stream. */
+/* steps.c. Launcher thread only: puts the work's steps on its stream. */
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
 
 #endif

@@ -66,7 +66,7 @@ enum {
 
 /* The arguments of a reduction of `sources` arrays, element by element. The array of
  * source number `self` is at `own`; the arrays of the other sources are at `others`, in
- * order, `stride` bytes apart. The array is cut into tiles as above. */
+ * order, `stride` bytes apart. The arrays are cut into tiles like pieces. */
 struct hvd_kernel_sum {
     const char *others;
     const char *own;

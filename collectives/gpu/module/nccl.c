@@ -104,7 +104,7 @@ static void find_nccl(const char *file)
 const struct hvd_nccl *hvd_nccl_find(const char *file, struct hvd_gpu_library *found)
 {
     pthread_mutex_lock(&lock);
-    /* If it was not found before, look again: a framework may have loaded it since. */
+    /* If NCCL was not found before, look again: a framework may have loaded it since. */
     if (!was_found) {
         find_nccl(file);
         was_found = library.problem[0] == '\0';

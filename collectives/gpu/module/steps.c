@@ -75,7 +75,7 @@ static union scalar make_scalar(enum hvd_dtype dtype, double factor)
     return scalar;
 }
 
-/* Returns NCCL's operation for a sum with a factor. The last one is kept, because a
+/* Returns NCCL's operation for a sum with a factor. Keeps the last operation, because a
  * training usually has a single factor. */
 static int find_scaled_sum(struct hvd_gpu_comm *comm, const struct hvd_gpu_step *step,
                            int dtype, int *op, struct hvd_error *err)

@@ -30,7 +30,8 @@ void hvd_timing_connected(struct hvd_gpu_work *work);
 void hvd_timing_step(struct hvd_gpu_work *work, const struct hvd_gpu_step *step);
 void hvd_timing_end(struct hvd_gpu_work *work);
 
-/* Call when the device is closed, with its context current. */
+/* Frees the device's anchor and stream for measurements. Call when the device is closed,
+ * with its context current. */
 void hvd_timing_finish_device(struct hvd_gpu_device *device);
 
 #endif
