@@ -22,7 +22,7 @@ struct nvrtc {
     int (*binary)(void *program, char *binary);
 };
 
-/* Replace the headers that the sources include, because NVRTC has no system headers. */
+/* Replacements for the headers that the sources include: NVRTC has no system headers. */
 static const char *const header_names[] = {"stdint.h", "string.h"};
 static const char *const headers[] = {
     "typedef signed char int8_t; typedef unsigned char uint8_t;"
