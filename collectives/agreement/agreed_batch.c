@@ -47,8 +47,9 @@ static int take_part(struct hvd_agreement *agreement, struct reading *reading,
 {
     struct hvd_entry *entry = tensor->known != NULL ? tensor->known->entry : NULL;
 
-    /* An entry that is already in a batch was submitted before this rank joined; the
-     * other ranks have finished that batch and are ahead. */
+    /* If an entry of this name is already in an earlier batch, this rank has joined
+     * since. The other ranks have finished that batch, and this rank takes part in the
+     * new one with zeros. */
     entry = entry != NULL && !entry->is_agreed ? entry : NULL;
     if (reading->header.status != 0) {
         if (entry != NULL) {
@@ -115,7 +116,8 @@ static int read_ids(struct hvd_agreement *agreement, struct reading *reading,
     return status;
 }
 
-/* A new id must be unused, and the name must not have one. */
+/* Whether a tensor may get this id: the id must be unused, and the name must have no
+ * id. */
 static bool may_be_new(const struct hvd_agreement *agreement, uint64_t id,
                        const struct hvd_named_tensor *known)
 {

@@ -171,8 +171,8 @@ int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batc
  * true once none is in force. */
 bool hvd_agreement_settle(struct hvd_agreement *agreement, int *status);
 
-/* Ends every entry that is not in a batch that all ranks run. all: ends those too, and
- * drops all events. */
+/* Ends every entry that is in no agreed batch. With `all`, also ends the entries of
+ * agreed batches, and drops all events. */
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
                         const char *text);
 
@@ -184,8 +184,9 @@ int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
 /* Returns how this rank fuses tensors now; borrowed. */
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement);
 
-/* Returns a rank that seems not to forward this rank's reports of a stall, and a sentence
- * about it; -1: none. If other ranks have left the job, this rank is the likely cause. */
+/* Returns a rank that seems not to forward this rank's reports of a stall, and writes a
+ * sentence about it; -1 if there is none. If other ranks have left the job, the returned
+ * rank is the likely cause. */
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                           char *text, size_t bytes);
 

@@ -299,7 +299,7 @@ static void put_batch(struct hvd_coordinator *coordinator, const struct hvd_read
     free(ids);
 }
 
-/* --- answers --- */
+/* --- answers: the decisions about ready tensors --- */
 
 /* Returns a number for a set that all ranks add, or 0 if a set with the same ranks
  * exists. */

@@ -97,10 +97,11 @@ struct audience {
     int end;
 };
 
-/* Whether a part about a set of which `branch` has a member goes to this audience. All
- * ranks of a node number its shared memory in the same way (shm_region.h), so all of them
- * must hear when a set with a rank on the node is created or removed. Branch 0 of a
- * node's leader is on its own node. */
+/* Whether the audience must get a part about adding or removing a set that has a member
+ * in `branch`. All ranks of a node number its shared memory in the same way
+ * (shm_region.h), so they must all hear of sets that have a rank on the node. is_node:
+ * the audience is the children on this node. Branch 0 is this rank, which is on the same
+ * node. */
 static bool is_reached(const struct hvd_agreement *agreement,
                        const struct audience *audience, int branch)
 {

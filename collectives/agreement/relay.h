@@ -3,7 +3,7 @@
  *
  *   position      counts the messages that rank 0 has made
  *   bytes         the length of the decisions for all ranks
- *   decisions     about the global process set, and about sets as such
+ *   decisions     about the global process set; some of them add or remove other sets
  *   parts         each about one other set: a record (count: bytes, id: set), decisions
  *
  * A child gets the parts about sets that have ranks in its branch. If nothing is left, it

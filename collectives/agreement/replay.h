@@ -42,14 +42,15 @@
  *
  *   A member that removes the set ends the replay first, and reports the removal when the
  *   last batch has ended, cancelled batches included: RESUME may start one on a member
- *   that is otherwise done. If REPLAY crosses the reports of all members, each drops the
- *   replay where it stands: no member has started a batch. BREAK, FROZEN and RESUME of
- *   the replay may still be in flight, and the set's number may be another set's by then.
+ *   that is otherwise done. If REPLAY comes down after all members have reported the
+ *   removal, each drops the replay at once: no member has started a batch. BREAK, FROZEN
+ *   and RESUME of the replay may arrive later, when another set may have the number.
  *   Replays are numbered across all sets, and messages about a replay that is not the
  *   set's own are ignored.
  *
- *   ASK (stall_inspector.h) ends the replay of the global set only: tensors that wait for
- *   any replay are in their rank's list of entries, from which it answers.
+ *   ASK (stall_inspector.h) ends the replay of the global set only. It need not end the
+ *   others, because a rank answers from its list of entries, which also has the tensors
+ *   that wait for a replay.
  *
  *   The tensors of a replay are not evicted. Rank 0, which need not be a member, does not
  *   see whether a set still uses its replay. Therefore the replays of all these sets

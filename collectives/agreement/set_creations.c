@@ -320,8 +320,8 @@ static void fail_both(struct hvd_set_creation *one, struct hvd_set_creation *oth
     hvd_fail(&other->failure, HVD_ERR_MISMATCH, "%s", text);
 }
 
-/* A rank that has asked for one of the failed lists is not expected to ask for the
- * others. */
+/* Notes that a rank that has asked for one of the failed lists is not expected to ask for
+ * the others. */
 static void note_askers(struct hvd_set_creation *first,
                         const struct hvd_set_creation *failed)
 {

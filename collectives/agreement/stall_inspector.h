@@ -61,15 +61,16 @@ int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns);
 int hvd_stall_inspector_answer(struct hvd_agreement *agreement, uint64_t wave,
                                int64_t now_ns);
 
-/* Take a branch's answer: the ranks that are silent, then the list, which has record->id
- * bytes. */
+/* Handle the parts of a branch's answer: the ranks that are silent, then the list of
+ * tensors in flight, which has record->id bytes. */
 int hvd_stall_inspector_take_silent(struct hvd_agreement *agreement, int branch,
                                     const struct hvd_record *record);
 int hvd_stall_inspector_take_list(struct hvd_agreement *agreement, int branch,
                                   const struct hvd_record *record, const void *data);
 
-/* Returns the parent if it, a rank above it or rank 0 seems not to forward this rank's
- * report, and writes a text that names the parent and rank 0; -1: none does. */
+/* Returns the parent if the parent, a rank above it or rank 0 seems not to forward this
+ * rank's report, and writes a text that names the parent and rank 0. Otherwise returns
+ * -1. */
 int hvd_stall_inspector_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                                 char *text, size_t bytes);
 

@@ -24,7 +24,7 @@ int hvd_start_gpu(struct hvd_job *job, const struct hvd_tensor *tensors,
     return 0;
 }
 
-/* --- ends --- */
+/* --- the end of a request --- */
 
 static bool is_on_gpu(const struct hvd_request *request)
 {

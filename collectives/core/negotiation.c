@@ -337,8 +337,8 @@ static void end_list(struct hvd_job *job, struct hvd_entry *entry, int status,
     }
 }
 
-/* Stops the agreement. Ends all entries (`all`), or those that are not in a batch that
- * all ranks run. */
+/* Stops the agreement. Ends all entries or, unless `all` is set, only those that are in
+ * no agreed batch. */
 static void drop_entries(struct hvd_job *job, bool all, int status, const char *text)
 {
     struct hvd_entry *rest = job->negotiation.proposing;

@@ -62,8 +62,8 @@ int hvd_wakeup_watch(struct hvd_wakeup *wakeup, int fd, const char *what,
                      struct hvd_error *err);
 int hvd_wakeup_watch_net(struct hvd_wakeup *wakeup, int fd, struct hvd_error *err);
 
-/* Return the eventfd that this rank hands to the others of its node, and the array that
- * receives those of all, [local rank]. */
+/* hvd_wakeup_own returns the eventfd that this rank gives to the other ranks of its node.
+ * hvd_wakeup_peers returns the array for the eventfds of all local ranks. */
 int hvd_wakeup_own(const struct hvd_wakeup *wakeup);
 int *hvd_wakeup_peers(struct hvd_wakeup *wakeup);
 

@@ -36,10 +36,10 @@ enum hvd_kind {
     HVD_KIND_RECEIVE = 33,
 };
 
-/* The name of a kind, such as "ALLREDUCE". */
+/* Returns the name of a kind, such as "ALLREDUCE". */
 const char *hvd_kind_name(enum hvd_kind kind);
 
-/* Horovod's name of a reduction op as scripts write it, such as "Average". */
+/* Returns Horovod's name of a reduction op as scripts write it, such as "Average". */
 const char *hvd_op_name(enum hvd_op op);
 
 /* Whether descriptors from other ranks may have this kind. */
@@ -97,10 +97,10 @@ struct hvd_descriptor {
  * calls are ignored: the number of rows of allgather, gather and alltoall. */
 bool hvd_descriptor_equal(const struct hvd_descriptor *a, const struct hvd_descriptor *b);
 
-/* The bytes of the tensor in the caller's memory. */
+/* Returns the size of the tensor in the caller's memory. */
 int64_t hvd_descriptor_bytes(const struct hvd_descriptor *descriptor);
 
-/* A heap copy that owns its texts; NULL without memory. */
+/* Returns a heap copy that owns its texts; NULL without memory. */
 struct hvd_descriptor *hvd_descriptor_copy(const struct hvd_descriptor *descriptor);
 void hvd_descriptor_free(struct hvd_descriptor *descriptor); /* NULL is fine */
 

@@ -130,11 +130,11 @@ const char *hvd_entry_operation(const struct hvd_entry *entry,
 /* Whether elements of this type are floating-point numbers. */
 bool hvd_dtype_is_float(enum hvd_dtype dtype);
 
-/* The number of elements of the entry's tensor. */
+/* Returns the number of elements of the entry's tensor. */
 int64_t hvd_entry_count(const struct hvd_entry *entry);
 
-/* The bytes of one row: the product of all dimensions but the first, times the element
- * size. */
+/* Returns the size of one row: the product of all dimensions but the first, times the
+ * element size. */
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
 
 /* Returns the host memory that a send reads or a receive writes. */
