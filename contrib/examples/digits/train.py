@@ -79,8 +79,8 @@ def choose_device():
 
 
 def divide(dataset, arguments):
-    """Returns the sampler and the loader of this rank's images. The ranks take turns in one
-    shuffled order, so a step of N ranks sees the same images as a step of one rank with N times the
+    """Returns the sampler and the loader of this rank's images. Image i of one shuffled order goes
+    to rank i % N, so a step of N ranks sees the same images as a step of one rank with N times the
     batch size."""
     sampler = DistributedSampler(dataset, num_replicas=hvd.size(), rank=hvd.rank(),
                                  seed=arguments.seed)

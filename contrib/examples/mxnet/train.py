@@ -61,9 +61,9 @@ def load_images(dtype):
 
 
 def own_batches(count, arguments, epoch):
-    """Returns the indices of this rank's images, one row for each step. The ranks take turns in one
-    shuffled order, so a step of N ranks sees the same images as a step of one rank with N times the
-    batch size."""
+    """Returns the indices of this rank's images, one row for each step. Image i of one shuffled
+    order goes to rank i % N, so a step of N ranks sees the same images as a step of one rank with N
+    times the batch size."""
     order = np.random.RandomState(arguments.seed + epoch).permutation(count)
     steps = count // (arguments.batch_size * hvd.size())
     if steps == 0:

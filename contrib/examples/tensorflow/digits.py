@@ -48,9 +48,9 @@ def own_part(images, labels):
 
 
 def own_batches(count, arguments, epoch):
-    """Returns the indices of this rank's images, one row for each step. The ranks take turns in one
-    shuffled order, so a step of N ranks sees the same images as a step of one rank with N times the
-    batch size."""
+    """Returns the indices of this rank's images, one row for each step. Image i of one shuffled
+    order goes to rank i % N, so a step of N ranks sees the same images as a step of one rank with N
+    times the batch size."""
     together = arguments.batch_size * hvd.size()
     steps = count // together
     if steps == 0:

@@ -83,8 +83,8 @@ def join_job(backend):
 
 
 def divide(dataset, arguments):
-    """Returns the sampler and the loader of this rank's images. The ranks take turns in one
-    shuffled order, so a step of N ranks sees the same images as a step of one rank with N times the
+    """Returns the sampler and the loader of this rank's images. Image i of one shuffled order goes
+    to rank i % N, so a step of N ranks sees the same images as a step of one rank with N times the
     batch size."""
     sampler = DistributedSampler(dataset, seed=arguments.seed)
     loader = DataLoader(dataset, arguments.batch_size, sampler=sampler, drop_last=True)

@@ -14,7 +14,7 @@ class Settings(NamedTuple):
 
 
 class Exchange:
-    """Accumulates the gradients of one optimizer over several passes and reduces them.
+    """Accumulates the gradients of one optimizer over several backward passes and reduces them.
 
     TensorFlow traces this code, so it must not branch on the value of a tensor.
     """
@@ -36,16 +36,17 @@ class Exchange:
         return any(variable is each for each in self._local)
 
     def has_passes(self):
-        """Whether a step consists of more than one pass."""
+        """Whether a step consists of more than one backward pass."""
         return self.aggregation.passes > 1
 
     def forget_passes(self):
-        """Drops the gradients accumulated so far: the next pass is the first of a step."""
+        """Drops the gradients accumulated so far, so that the next backward pass is the first of a
+        step."""
         self.aggregation.forget()
 
     def reduce(self, gradients, variables):
-        """Returns the gradients for the step; None stays None. Except in the last pass of a step,
-        the result must not be used."""
+        """Returns the gradients for the step; None stays None. Use them only in the last backward
+        pass of a step."""
         present = [index for index, each in enumerate(gradients) if each is not None]
         self._variables = [variables[index] for index in present]
         result = list(gradients)
@@ -54,7 +55,7 @@ class Exchange:
         return result
 
     def run(self, step, skip):
-        """Calls ``step`` in the last pass of a step, and ``skip`` in the other passes."""
+        """Calls ``step`` in the last backward pass of a step, and ``skip`` in the other passes."""
         return self.aggregation.apply_on_last(step, skip)
 
     def _share(self, gradients):

@@ -45,8 +45,8 @@ class Distributed:
 
     @property
     def _agg_helper(self):
-        """The object that accumulates the passes of a step and has their ``counter``; None if each
-        pass is a step."""
+        """The object that accumulates the gradients of a step's backward passes and counts the
+        passes in ``counter``; None if a step has only one pass."""
         exchange = self._hvd_exchange
         return exchange.aggregation if exchange.has_passes() else None
 
@@ -59,7 +59,8 @@ class Distributed:
     def get_gradients(self, loss, params):
         """Like get_gradients of the given optimizer, but reduced over all ranks."""
         gradients = super().get_gradients(loss, params)
-        # Do not reduce yet for a LossScaleOptimizer, whose scale may change between two passes.
+        # Do not reduce yet for a LossScaleOptimizer, whose scale may change between two backward
+        # passes.
         return gradients if _has_loss_scale(self._hvd_keras) else self._allreduce(gradients, params)
 
     def _hvd_asked(self, grads_and_vars):
@@ -67,7 +68,8 @@ class Distributed:
         return list(zip(self._allreduce(gradients, variables), variables))
 
     def forget_passes(self):
-        """Drops the passes of an unfinished step: the next pass is the first of a step."""
+        """Drops the backward passes of an unfinished step, so that the next pass is the first of a
+        step."""
         self._hvd_exchange.forget_passes()
 
     def _hvd_reduce(self, grads_and_vars):
@@ -77,8 +79,8 @@ class Distributed:
         return list(zip(self._hvd_exchange.reduce(gradients, variables), variables))
 
     def _hvd_run(self, step):
-        """Takes the step in the last of its passes. The other passes only increment the optimizer's
-        iterations, as in Horovod."""
+        """Takes the step in the last of its backward passes. The other passes only increment the
+        optimizer's iterations, as in Horovod."""
         if not self._hvd_exchange.has_passes():
             return step()
         with self._hvd_engine.init_scope():

@@ -34,7 +34,8 @@ class Aggregation(aggregation.Aggregation):
     Keras's session."""
 
     def apply_on_last(self, apply, otherwise):
-        """Calls ``apply`` in the last pass of a step, and ``otherwise`` in the other passes."""
+        """Calls ``apply`` in the last backward pass of a step, and ``otherwise`` in the other
+        passes."""
         return super().apply_on_last(lambda: _operation(apply()), lambda: _operation(otherwise()))
 
     def forget(self):

@@ -115,8 +115,8 @@ class Aggregation:
     """Sums of gradients on this rank, before the ranks reduce them."""
 
     def __init__(self, passes, averages, share):
-        """passes: the number of passes per step. averages: divide the sums by that number. share: a
-        function that reduces a list of gradients over the ranks."""
+        """passes: the number of backward passes per step. averages: divide the sums by that number.
+        share: a function that reduces a list of gradients over the ranks."""
         self.passes = passes
         self._divisor = passes if averages else 1
         self._share = share
@@ -124,8 +124,8 @@ class Aggregation:
         self._sums = None
 
     def __call__(self, gradients):
-        """Adds the gradients to the sums. Returns the reduced sums in the last pass of a step,
-        otherwise the sums so far."""
+        """Adds the gradients to the sums. Returns the reduced sums in the last backward pass of a
+        step, otherwise the sums so far."""
         if self.passes == 1:
             return self._share(gradients)
         if self._done % self.passes == 0:
@@ -138,12 +138,13 @@ class Aggregation:
         return self._share([total / self._divisor for total in self._sums])
 
     def forget(self):
-        """Drops the sums so far: the next pass is the first of a step."""
+        """Drops the sums so far, so that the next backward pass is the first of a step."""
         self._done = 0
         self._sums = None
 
     def apply_on_last(self, apply, otherwise):
-        """Calls ``apply`` in the last pass of a step, and ``otherwise`` in the other passes."""
+        """Calls ``apply`` in the last backward pass of a step, and ``otherwise`` in the other
+        passes."""
         return apply() if self._done % self.passes == 0 else otherwise()
 
 

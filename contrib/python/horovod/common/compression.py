@@ -53,8 +53,8 @@ def _as_it_is(reduced):
 def prepare(compression, tensor, is_float32, op):
     """Prepares a dense tensor for an allreduce. Returns the tensor to submit, the number of its
     wire type (0: libhvd does not cast it), and a function that turns the reduced tensor into the
-    result. The wire type depends only on the class, on ``is_float32`` and on the op, which are the
-    same on all ranks."""
+    result. The wire type depends only on the class, on ``is_float32`` and on the op: ranks that
+    agree in these get the same one."""
     wire = _wire_of(compression) if is_float32 and op in (Average, Sum) else 0
     if wire:
         return tensor, wire, _as_it_is

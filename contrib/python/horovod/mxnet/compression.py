@@ -33,8 +33,8 @@ class Compression:
 
 
 def prepare_all(compression, tensors, op):
-    """Calls horovod.common.compression.prepare for each array; returns three tuples. Arrays on a
-    GPU are cast on the GPU, so that half as many bytes leave it."""
+    """Calls horovod.common.compression.prepare for each array; returns one tuple for each of its
+    three results. Arrays on a GPU are cast on the GPU, so that half as many bytes leave it."""
     return tuple(zip(*(common.prepare(
         compression, tensor, np.dtype(tensor.dtype) == np.float32 and is_host(tensor), op)
                        for tensor in tensors)))

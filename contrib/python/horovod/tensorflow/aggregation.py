@@ -9,20 +9,20 @@ class Aggregation:
     tf.function and in graphs of TensorFlow 1."""
 
     def __init__(self, passes, averages, share):
-        """passes: the number of passes per step. averages: divide the sums by that number. share: a
-        function that reduces a list of gradients over the ranks."""
+        """passes: the number of backward passes per step. averages: divide the sums by that number.
+        share: a function that reduces a list of gradients over the ranks."""
         if passes < 1:
             raise ValueError(f'backward_passes_per_step must be > 0, not {passes}')
         self.passes = passes
         self._averages = averages
         self._share = share
-        self.counter = None  # a variable: the number of passes of this step so far
+        self.counter = None  # a variable: the number of backward passes of this step so far
         self._sums = None
         self._is_last = None
 
     def __call__(self, gradients):
-        """Adds the gradients to the sums. Returns the reduced sums in the last pass of a step and
-        zeros in the other passes; None stays None."""
+        """Adds the gradients to the sums. Returns the reduced sums in the last backward pass of a
+        step and zeros in the other passes; None stays None."""
         if self.passes == 1:
             return self._share(gradients)
         present = [each for each in gradients if each is not None]
@@ -37,14 +37,15 @@ class Aggregation:
         return [None if each is None else next(shared) for each in gradients]
 
     def forget(self):
-        """Drops the sums so far: the next pass is the first of a step. Returns the operations that
-        a graph of TensorFlow 1 must run for this."""
+        """Drops the sums so far, so that the next backward pass is the first of a step. Returns the
+        operations that a graph of TensorFlow 1 must run for this."""
         return [each.assign(tf.zeros_like(each)) for each in (self.counter, *(self._sums or ()))
                 if each is not None]
 
     def apply_on_last(self, apply, otherwise):
-        """Calls ``apply`` in the last pass of a step, and ``otherwise`` in the other passes, after
-        the gradients of this pass have been added. Both return an operation or None."""
+        """Calls ``apply`` in the last backward pass of a step, and ``otherwise`` in the other
+        passes, after the gradients of this pass have been added. Both return an operation or
+        None."""
         def run(function):
             with tf.control_dependencies([tf.group(function() or tf.no_op())]):
                 return tf.constant(0)

@@ -12,7 +12,7 @@ from horovod.tensorflow.gradients import Reduction
 
 
 class _Given(Reduction):
-    """A reduction by a function that the optimizer passes."""
+    """Reduces gradients with a function that the optimizer provides."""
 
     def __init__(self, function, process_set):
         super().__init__(process_set=process_set)
@@ -23,9 +23,10 @@ class _Given(Reduction):
 
 
 class LocalGradientAggregationHelper:
-    """Adds up the gradients of several passes on this rank, and reduces the sums in the last pass.
+    """Adds up the gradients of several backward passes on this rank, and reduces the sums in the
+    last pass.
 
-    backward_passes_per_step: the number of passes per step.
+    backward_passes_per_step: the number of backward passes per step.
     allreduce_func: a function of a list of gradients and a list of variables that reduces the
         gradients.
     average_aggregated_gradients: divides the sums by the number of passes.
@@ -50,7 +51,7 @@ class LocalGradientAggregationHelper:
 
     @property
     def counter(self):
-        """The variable that counts the passes of a step; None before the first one."""
+        """The variable that counts the backward passes of a step; None before the first pass."""
         return self._exchange.aggregation.counter
 
     def register_local_var(self, var):
@@ -58,12 +59,12 @@ class LocalGradientAggregationHelper:
         self._exchange.keep_local(var)
 
     def compute_gradients(self, grads, vars):
-        """Returns the gradients for the step. Except in the last pass they must not be used."""
+        """Returns the gradients for the step. Use them only in the last backward pass of a step."""
         return self._exchange.reduce(grads, vars)
 
     def apply_gradients(self, apply_grads_closure, optimizer, *args, **kwargs):
-        """Takes the step in the last of its passes. The other passes only increment the step
-        counter: the keyword argument global_step or the optimizer's iterations."""
+        """Takes the step in the last of its backward passes. The other passes only increment the
+        step counter: the keyword argument global_step or the optimizer's iterations."""
         return self._exchange.run(apply_grads_closure, lambda: _count(
             kwargs.get('global_step', getattr(optimizer, 'iterations', None))))
 

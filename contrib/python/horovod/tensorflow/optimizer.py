@@ -31,8 +31,8 @@ class _WrappedOptimizer(_LegacyOptimizer):
         return self._optimizer.apply_gradients(*args, **kwargs)
 
     def _step(self, apply, global_step):
-        """Takes the step in the last of its passes. The other passes only increment global_step, as
-        in Horovod."""
+        """Takes the step in the last of its backward passes. The other passes only increment
+        global_step, as in Horovod."""
         if self._aggregation.passes == 1:
             return apply()
         return self._aggregation.apply_on_last(

@@ -52,6 +52,6 @@ def prepare(compression, tensor, op):
 
 
 def prepare_all(compression, tensors, op):
-    """Like prepare, for several tensors; returns three tuples."""
+    """Calls prepare for each tensor; returns one tuple for each of its three results."""
     prepared = [prepare(compression, tensor, op) for tensor in tensors]
     return tuple(zip(*prepared)) if prepared else ((), (), ())

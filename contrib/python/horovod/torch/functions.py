@@ -50,7 +50,8 @@ class _TensorSlot:
         self.on_host = tensor.device.type == 'cpu'
 
     def fill(self, current, parameter):
-        """Returns the current tensor if shape, dtype and device fit, otherwise a new one."""
+        """Returns the current tensor if its shape, dtype and device are those of the root's tensor,
+        otherwise a new tensor."""
         device = torch.device('cpu') if self.on_host else parameter.device
         if (isinstance(current, torch.Tensor) and current.shape == self.shape
                 and current.dtype == self.dtype and current.device.type == device.type):

@@ -91,7 +91,7 @@ class RecordedGroup(Group):
 
     def recv_anysource(self, tensors, tag=0):
         """Records the receive as a call of this rank alone. When the message has arrived, moves it
-        to the line of its sender."""
+        to the line (see recorder.Call) of messages from its sender."""
         rank = self.member.rank
         group = f'{self._recorded_as[0]}: any rank to {rank}, tag {tag}', 'messages'
         recorder.add_group(*group, [self.ranks[rank]])

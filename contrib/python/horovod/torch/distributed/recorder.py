@@ -132,7 +132,7 @@ class Recorder:
         self.end()
         self._calls = deque()
         self._size = size
-        self._dropped = Counter()  # how many calls of each line are no longer kept
+        self._dropped = Counter()  # {line, see Call: how many of its calls are no longer kept}
         self._numbers = count()
         self._groups = {}
         self._store, self._rank, self._ranks = store, rank, ranks
@@ -171,7 +171,8 @@ class Recorder:
         return call
 
     def move(self, call, line, name):
-        """Moves a receive from any rank to the line of its sender, when the sender is known."""
+        """Moves a receive from any rank to the line of its sender, when the sender is known.
+        ``line``: see Call."""
         with self._lock:
             if not call.is_kept:
                 self._dropped[call.line] -= 1
