@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions for scripts and tools that need neither init nor, with one exception, a framework."""
+"""Functions for scripts and tools. They work without init; only gpu_available imports a
+framework."""
 
 import contextlib
 import functools

@@ -81,8 +81,8 @@ class GradientExchange:
         place = self._places.setdefault(group[0], len(self._buckets))
         if place == len(self._buckets):
             self._buckets.append(_Bucket(group, self._names[parameter], self._passes))
-        # A weak reference: torch never frees the objects that its hooks refer to, and this one
-        # refers to the parameters.
+        # torch never frees the objects that its hooks refer to. This exchange refers to the
+        # parameters, so the hook gets only a weak reference to it.
         exchange = weakref.ref(self)
         self._unhook.append(call_when_accumulated(
             parameter, lambda *_: exchange()._on_gradient(place, index)))

@@ -54,8 +54,8 @@ int hvd_mxnet_address(mxnet_array array, void **address, struct hvd_error *err)
 {
     void **managed; /* a DLManagedTensor, which begins with the address of the data */
 
-    /* MXNDArrayGetData may change the layout of the array, and would wait for the
-     * operation that is running this function. */
+    /* Do not use MXNDArrayGetData: it may change the layout of the array, and would wait
+     * for the operation that calls this function. */
     if (mx.NDArrayToDLPack(array, (void **)&managed) != 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                         "MXNet does not return the address of an array: %s",

@@ -19,7 +19,8 @@ static const char device_type[] = "N10tensorflow9GPUDeviceE";
 static const char context_type[] = "N10tensorflow16GPUDeviceContextE";
 
 enum {
-    /* index of the pointer in DeviceBase::AcceleratorDeviceInfo, in all versions */
+    /* index of the pointer to the GPUDeviceContext in DeviceBase::AcceleratorDeviceInfo,
+     * in all versions */
     DEFAULT_CONTEXT = 1,
 };
 

@@ -226,7 +226,8 @@ class Numbers:
             self._futures -= 1
 
 
-# Shared by the default groups that a job may have one after the other.
+# Counts the calls of the default group. A job may have several default groups, one after the other,
+# which share this object.
 _of_default_groups = Numbers()
 
 

@@ -54,7 +54,7 @@ class Waiter:
     completes that future. If a callback waits for something else, such as another future of this
     thread, a deputy thread takes over the remaining calls after about a second."""
 
-    is_in_wait = False  # a callback waits for a call within libhvd
+    is_in_wait = False  # whether a callback is waiting for a call within libhvd
 
     def __init__(self, depth):
         self._depth = depth

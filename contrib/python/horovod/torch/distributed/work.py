@@ -57,7 +57,7 @@ def _tensors(result):
 class Work(_Base):
     """One call. It keeps the caller's tensors alive until it has ended."""
 
-    source = None  # of a received message: the sender's rank in the group
+    source = None  # the sender's rank in the group, for a received message
     # The slot sets the next two.
     is_started = False
     is_over = False
