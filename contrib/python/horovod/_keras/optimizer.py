@@ -57,7 +57,7 @@ class Distributed:
         return self._hvd_exchange.reduce(grads, vars)
 
     def get_gradients(self, loss, params):
-        """Like get_gradients of the given optimizer, but reduced over all ranks."""
+        """Like get_gradients of the given optimizer, but reduces the gradients over all ranks."""
         gradients = super().get_gradients(loss, params)
         # Do not reduce yet for a LossScaleOptimizer, whose scale may change between two backward
         # passes.
@@ -266,7 +266,7 @@ def _derived(keras, mixin, optimizer, settings):
         config['learning_rate'] = state.schedule  # Keras may not find the schedule's class
     result = mixed.from_config(config)
     for name, value in vars(optimizer).items():
-        # Attributes that are not part of the config, such as exclusions from weight decay.
+        # Copy attributes that are not part of the config, such as exclusions from weight decay.
         result.__dict__.setdefault(name, value)
     return result
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras's operations for TensorFlow."""
+"""The operations with which the Keras front ends work on TensorFlow."""
 
 import logging
 

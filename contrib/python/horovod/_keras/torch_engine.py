@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Keras's operations for its torch backend."""
+"""The operations with which the Keras front ends work on Keras's torch backend."""
 
 import contextlib
 import warnings

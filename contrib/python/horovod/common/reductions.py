@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of reductions, for all front ends."""
+"""Checks the arguments of reductions, for all front ends."""
 
 import warnings
 

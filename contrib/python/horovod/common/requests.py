@@ -284,7 +284,7 @@ def _wait_on_stream(handle, request):
 
 def free_memory_if_short(stream):
     """Makes the framework return unused GPU memory if libhvd has asked for it. ``stream``: see
-    Request. Called after a wait, when libhvd does not depend on this thread."""
+    Request. Call it after a wait, when libhvd does not depend on this thread."""
     if _memory_is_short():
         stream.free_cache()
         lib.hvd_gpu_memory_freed()

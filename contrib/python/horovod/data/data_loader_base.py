@@ -36,8 +36,9 @@ class _Failure:
 class AsyncDataLoaderMixin:
     """Reads batches ahead in a thread. List it before a BaseDataLoader among the base classes.
 
-    async_loader_queue_size: how many batches to read ahead, pass after pass, until
-        close_async_loader(); 0: no thread. debug_data_loader: prints the length of the queue.
+    async_loader_queue_size: how many batches to read ahead; 0: no thread. The thread reads pass
+        after pass over the data until close_async_loader(). debug_data_loader: prints the length of
+        the queue.
     """
 
     def __init__(self, async_loader_queue_size=64, debug_data_loader=False, *args, **kwargs):

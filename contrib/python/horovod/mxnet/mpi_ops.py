@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All collectives on MXNet's arrays, in the module from which scripts import them."""
+"""All collectives on MXNet's arrays. Scripts import them from this module, as from Horovod's."""
 
 from horovod.common.basics import basics as _basics
 from horovod.common.basics import (

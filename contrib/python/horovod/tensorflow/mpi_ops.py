@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All collectives on TensorFlow's tensors, in the module from which scripts import them."""
+"""All collectives on TensorFlow's tensors. Scripts import them from this module, as from
+Horovod's."""
 
 from horovod.common.basics import basics as _basics
 from horovod.common.basics import (

@@ -65,7 +65,8 @@ class _DistributedOptimizer(_WrappedOptimizer):
         self._local.add(variable_key(var))
 
     def compute_gradients(self, *args, **kwargs):
-        """Like compute_gradients of the wrapped optimizer, but reduced over all ranks."""
+        """Like compute_gradients of the wrapped optimizer, but reduces the gradients over all
+        ranks."""
         pairs = self._optimizer.compute_gradients(*args, **kwargs)
         self._variables = [variable for gradient, variable in pairs if gradient is not None]
         shared = iter(self._aggregation([gradient for gradient, _ in pairs

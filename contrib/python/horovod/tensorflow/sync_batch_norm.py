@@ -12,7 +12,7 @@ _IS_KERAS_3 = tf.keras.__version__.startswith('3.') if hasattr(tf.keras, '__vers
 
 
 def _over_all_ranks(mean, variance, count):
-    """Returns mean and variance over all ranks, those of each rank weighted by its count."""
+    """Combines the means and variances of all ranks, weighted by their counts."""
     wide = tf.float32 if mean.dtype in (tf.float16, tf.bfloat16) else mean.dtype
     own_mean, own_variance = tf.cast(mean, wide), tf.cast(variance, wide)
     count = tf.reshape(tf.cast(count, wide), [1])

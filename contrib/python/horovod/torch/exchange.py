@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reduction of an optimizer's gradients: it starts during backward and ends before the step."""
+"""Reduces an optimizer's gradients. A reduction starts during backward and ends before the step."""
 
 import weakref
 
@@ -48,8 +48,8 @@ class _Bucket:
 
 
 class GradientExchange:
-    """Submits gradients as soon as backward has completed them. ``synchronize`` waits for those of
-    a step."""
+    """Submits gradients as soon as backward has completed them. ``synchronize`` waits until all
+    gradients of a step are reduced."""
 
     def __init__(self, reduction, names, groups, passes):
         """``names``: {parameter: name}, the same names on all ranks; ``groups``: tuples of

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All collectives on torch tensors, in the module from which scripts import them."""
+"""All collectives on torch tensors. Scripts import them from this module, as from Horovod's."""
 
 from horovod.common import requests
 from horovod.common.basics import basics as _basics

@@ -148,7 +148,7 @@ class _Stream:
                 self.record(each)
 
     def free_cache(self):
-        """Returns memory that torch's allocator caches, but no tensor uses, to the device."""
+        """Makes torch's allocator give cached memory that no tensor uses back to the device."""
         torch.cuda.empty_cache()
 
 

@@ -68,7 +68,7 @@ class Work(_Base):
     until = None  # the time.monotonic() at which the future times out
     _mark = None  # an event that the stream reaches after the result
     _future = None
-    _completed = None  # completed by this class; completes _future, the one for the script
+    _completed = None  # the future that this class completes; _future depends on it
     _is_told = False  # whether the future is completed
     _failure_told = None
     _failure = None
@@ -163,7 +163,7 @@ class Work(_Base):
         return self._future is not None
 
     def is_message(self):
-        """Whether this is a send or receive, which has no order among the collectives."""
+        """Whether this is a send or receive, whose future does not wait for earlier collectives."""
         return self._slot.is_message
 
     def look(self, patience_ms):
