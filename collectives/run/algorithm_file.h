@@ -5,15 +5,15 @@
 
 #include "collectives/schedule/algorithm_table.h"
 
-/* Reads the table from `path`, which the user named (HVD_ENV_TUNE_TABLE). NULL: from
- * hvd_algorithm_file_path, where an administrator may have put a table; the file need not
- * exist. *out is NULL if only the built-in table applies, as it does for the path
- * "builtin"; else the caller owns it. Fails as hvd_algorithm_table_parse does, or with
- * HVD_ERR_SYS if the file cannot be read. */
+/* Reads the table from `path`, which the user named (HVD_ENV_TUNE_TABLE). If path is
+ * NULL, reads the administrator's table at hvd_algorithm_file_path, which need not exist.
+ * *out is NULL if only the built-in table applies: for the path "builtin", or without a
+ * file of the administrator. Else the caller owns *out. Fails like
+ * hvd_algorithm_table_parse, or with HVD_ERR_SYS if the file cannot be read. */
 int hvd_algorithm_file_read(const char *path, struct hvd_algorithm_table **out,
                             struct hvd_error *err);
 
-/* Returns the path of the administrator's table. */
+/* Returns the path at which an administrator may install a table. */
 const char *hvd_algorithm_file_path(void);
 
 #endif

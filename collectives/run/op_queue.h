@@ -11,8 +11,8 @@
 
 struct hvd_run;
 
-/* The operands of a receive that adds its message to elements of this rank
- * (run_steps.c). */
+/* The operands of a receive (RECV_REDUCE) that adds its message to elements of this
+ * rank. */
 struct hvd_op_sum {
     struct hvd_run *run;
     const char *own;
@@ -46,8 +46,8 @@ struct hvd_op_item *hvd_op_queue_next(struct hvd_op_queue *queue);
 /* Returns 0 when the first `count` ops have succeeded, HVD_INPROGRESS, or a failure. */
 int hvd_op_queue_wait(struct hvd_op_queue *queue, uint64_t count);
 
-/* Does the same for all ops that were posted. After it has returned 0, ops are counted
- * from 0 again. */
+/* Does the same for all ops that were posted. When it returns 0, the queue starts to
+ * count ops from 0 again. */
 int hvd_op_queue_drain(struct hvd_op_queue *queue);
 
 #endif

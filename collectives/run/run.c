@@ -13,8 +13,8 @@
 /* The minimum cost of a step, as bytes touched. */
 static const int64_t least_work = 512;
 
-/* Before a step that costs more, sleeping local ranks are woken if they have been
- * signalled. */
+/* Before a step that costs more than this, the run wakes sleeping local ranks that this
+ * rank has signalled, so that they need not wait for the step. */
 static const int64_t brief_work = 8192;
 
 /* --- preparing --- */
@@ -41,9 +41,9 @@ static struct hvd_schedule_query query_of(const struct hvd_run *run,
     };
 }
 
-/* Finds memory for a result of `rows` rows: the caller's output, or newly allocated. If
- * the caller's output is too small, memory is allocated as well, so that the other ranks
- * get their results; the entry fails when it ends. */
+/* Finds memory for a result of `rows` rows: the caller's output, or newly allocated. A
+ * caller's output that is too small is not used either: memory is allocated, so that the
+ * other ranks get their results, and the entry fails when it ends. */
 static int allocate_result(struct hvd_entry *entry, int64_t rows, char **result)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
@@ -83,8 +83,8 @@ static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *qu
     query->geometry.has_single_copy = query->geometry.has_single_copy && is_plain;
 }
 
-/* Gives a joined rank arrays of zeros, because it still has to reduce its share for the
- * other ranks. */
+/* Gives a joined rank arrays of zeros as input and output: it has no tensors, but still
+ * has to reduce its share for the other ranks. */
 static int zeros(struct hvd_run *run)
 {
     if (!run->entries[0]->is_zeros || run->convert != NULL) {
@@ -614,8 +614,8 @@ struct hvd_run *hvd_run_retire(struct hvd_run *run)
     return NULL;
 }
 
-/* Whether a batch has the same number of tensors, and reduces them in the same way, as
- * the last one. */
+/* Whether a batch has the same number of tensors as the run's last batch, and reduces
+ * them in the same way. */
 static bool is_alike(const struct hvd_run *run, const struct hvd_batch_header *header,
                      const struct hvd_entry *first)
 {

@@ -11,28 +11,27 @@
 
 struct hvd_run;
 
-/* Prepares the batch that header describes. entries[i] is this rank's entry for its i-th
- * tensor (array copied, entries borrowed); rows[r] is rank r's first dimension (allgather
- * and gather only, copied). Allocates outputs that the library owns. The caller owns
- * *out. team must outlive the run; it runs one run at a time, in the same order on all
- * ranks. */
+/* Prepares the batch that header describes. entries[i] is this rank's entry for the i-th
+ * tensor; the array is copied, the entries are borrowed. rows[r] is rank r's first
+ * dimension; it is for allgather and gather only, and is copied. Allocates outputs that
+ * the library owns. The caller owns *out. team must outlive the run. A team executes one
+ * run at a time, in the same order on all ranks. */
 int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
                    struct hvd_entry *const *entries, const int64_t *rows,
                    struct hvd_run **out, struct hvd_error *err);
 
-/* Works without waiting until it has touched about *work bytes, and lowers *work by its
- * work. Returns 0 when the batch is done, HVD_INPROGRESS, or a failure after which the
- * team is unusable. Sets *moved if it executed any step. */
+/* Works, without waiting, until it has touched about *work bytes, and subtracts the bytes
+ * touched from *work. Returns 0 when the batch is done, HVD_INPROGRESS, or a failure
+ * after which the team is unusable. Sets *moved if it executed any step. */
 int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved);
 
-/* Call it after the batch of a finished run has ended. Returns the run, whose schedule is
- * kept for the next batch like it; or NULL after destroying it, if it is not an allreduce
- * or holds much memory. */
+/* Call it after the batch of a finished run has ended. Returns the run, with its
+ * schedule, for the next similar batch. Destroys the run and returns NULL if it is not an
+ * allreduce or holds much memory. */
 struct hvd_run *hvd_run_retire(struct hvd_run *run);
 
-/* Runs another batch of its team on a retired run, if only the tensors differ from those
- * of its last batch. Returns the run, or NULL after destroying it, if the batch does not
- * fit. */
+/* Runs another batch on a retired run of its team, if the batch differs from the last one
+ * only in its tensors. Otherwise it destroys the run and returns NULL. */
 struct hvd_run *hvd_run_restart(struct hvd_run *run,
                                 const struct hvd_batch_header *header,
                                 struct hvd_entry *const *entries);

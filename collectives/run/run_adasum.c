@@ -25,8 +25,8 @@ enum stage {
     GATHER,
 };
 
-/* Uses these arrays of the run: run->send has the bytes of each rank's slices, in the
- * order of set_slices; run->blocks has the bytes of the rows. */
+/* run->send has the bytes of each rank's slices, in the order of set_slices; run->blocks
+ * has the bytes of the rows. */
 struct hvd_run_adasum {
     enum stage stage;
     struct hvd_adasum_matrix matrix;
@@ -80,7 +80,8 @@ static int set_slices(const struct hvd_run *run, bool is_output,
     return 0;
 }
 
-/* Fills in matrix.begin, run->send and run->blocks. */
+/* Computes where each tensor's slice begins in a row (matrix.begin), and the bytes to
+ * exchange with each rank (run->send and run->blocks). */
 static void measure_slices(struct hvd_run *run)
 {
     struct hvd_adasum_matrix *matrix = &run->adasum->matrix;

@@ -15,7 +15,7 @@
 #include "collectives/reduce/stream.h"
 
 enum {
-    /* Elements that are converted before the work is counted: a fifth of the work of a
+    /* Elements that are converted between two checks of the work done: about a fifth of a
      * team's turn. */
     PIECE_ELEMENTS = 16384,
     /* Additional cost of a piece, as bytes touched. */

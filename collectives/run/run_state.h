@@ -27,8 +27,8 @@ struct hvd_run {
     struct hvd_segments input;
     struct hvd_segments output;
     struct hvd_reduction reduction;
-    /* multiplies elements as they are read; for 16-bit floats reduction.prescale does it
-     * later */
+    /* factor of elements as they are read; 1 for 16-bit floats, which reduction.prescale
+     * multiplies later */
     double prescale;
     const void **sources; /* [max(local size, nodes)] */
 
@@ -54,7 +54,7 @@ struct hvd_run {
     bool is_counting; /* the first of the two schedules is running */
     struct hvd_run_adasum *adasum; /* run_adasum.c; NULL in other runs */
     struct hvd_run_convert *convert; /* run_convert.c; NULL in other runs */
-    bool is_computing; /* adasum or convert computes, and no schedule runs */
+    bool is_computing; /* adasum or convert is computing; no schedule runs meanwhile */
 };
 
 /* --- run_memory.c --- */
@@ -84,9 +84,9 @@ int hvd_run_adasum_prepare(struct hvd_run *run, struct hvd_error *err);
  * other runs. */
 int hvd_run_adasum_next(struct hvd_run *run);
 
-/* Computes, while run->is_computing, until it has touched about *work bytes, and lowers
- * *work by its work. Returns 0 when the computation is done, else HVD_INPROGRESS. Sets
- * *moved if it computed anything. */
+/* Computes, while run->is_computing, until it has touched about *work bytes, and
+ * subtracts the bytes touched from *work. Returns 0 when the computation is done, else
+ * HVD_INPROGRESS. Sets *moved if it computed anything. */
 int hvd_run_adasum_compute(struct hvd_run *run, int64_t *work, bool *moved);
 
 void hvd_run_adasum_destroy(struct hvd_run_adasum *adasum); /* NULL is fine */
@@ -98,7 +98,7 @@ void hvd_run_adasum_destroy(struct hvd_run_adasum *adasum); /* NULL is fine */
  * memory in either case. */
 int hvd_run_convert_prepare(struct hvd_run *run);
 
-/* Borrows the segments of the tensors, which the schedule does not see. */
+/* Borrows the segments of the tensors, which convert has replaced in the run. */
 void hvd_run_convert_tensors(struct hvd_run_convert *convert, struct hvd_segments **input,
                              struct hvd_segments **output);
 
@@ -110,7 +110,7 @@ bool hvd_run_convert_is_small(const struct hvd_run_convert *convert);
 void hvd_run_convert_next(struct hvd_run *run);
 void hvd_run_convert_again(struct hvd_run *run);
 
-/* Converts elements, with arguments and results as hvd_run_adasum_compute. */
+/* Converts elements. Arguments and results are those of hvd_run_adasum_compute. */
 int hvd_run_convert_compute(struct hvd_run *run, int64_t *work, bool *moved);
 
 /* Makes the run leave the tensors alone. The array stays: other ranks may still read it,

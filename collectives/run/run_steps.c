@@ -12,13 +12,13 @@ _Static_assert((size_t)HVD_SCHEDULE_MESSAGE_BYTES == HVD_NET_FRAGMENT_BYTES,
                "schedules know how long the network's messages are");
 
 enum {
-    /* Bytes of the L1 cache through which a message goes if it is not aligned for its
-     * elements. */
+    /* Bytes on the stack to which a part of a message is copied if it is not aligned for
+     * its elements; they stay in the L1 cache. */
     ALIGNED_BYTES = 4096,
 };
 
-/* Polls of a counter before the run is left: a signal usually arrives sooner than the run
- * would be resumed. */
+/* The number of times that a WAIT reads a counter before the run is left: a signal
+ * usually arrives sooner than the run would be resumed. */
 static const int looks = 64;
 
 static int run_put(struct hvd_run *run, const struct hvd_step *step)
@@ -119,8 +119,9 @@ static int reduce_nodes(struct hvd_run *run, const struct hvd_step *step)
     return 0;
 }
 
-/* Whether a flipped bit could only make a number wrong. In other data it could change an
- * index, a length, or an object that will be unpickled, so such data is authenticated. */
+/* Whether all data are floats, so that a bit flipped in the network could only make a
+ * number wrong. In other data it could change an index, a length, or an object that will
+ * be unpickled, so the whole message is authenticated. */
 static bool is_for_numbers_only(const struct hvd_run *run)
 {
     return hvd_dtype_is_float(run->reduction.dtype) && !run->is_counting;

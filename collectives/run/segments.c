@@ -62,7 +62,8 @@ static int find_segment(const struct hvd_segments *segments, int64_t at)
     int low = begin[segments->last] <= at ? segments->last : 0;
     int high = low + 2 < segments->count ? low + 2 : segments->count;
 
-    /* Usually it is the next segment; else it lies between low and the end. */
+    /* The byte usually lies in segment `low` or the next one; otherwise all later
+     * segments are searched. */
     if (begin[high] <= at) {
         high = segments->count;
     }

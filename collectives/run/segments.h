@@ -31,9 +31,9 @@ void hvd_segments_finish(struct hvd_segments *segments); /* a zeroed struct is f
 struct hvd_piece {
     char *data; /* NULL if the segment has no data */
     size_t bytes;
-    /* Writes to the piece should bypass the caches, as those of hvd_segments_write do:
-     * the whole is so large that it leaves the caches before it is read again, and the
-     * piece is not small. */
+    /* Writes to this piece should bypass the caches, as hvd_segments_write does: the
+     * whole is so large that it leaves the caches before it is read again, and the piece
+     * is not small. */
     bool is_streamed;
 };
 
@@ -42,8 +42,9 @@ struct hvd_piece {
 struct hvd_piece hvd_segments_at(struct hvd_segments *segments, int64_t begin,
                                  size_t most);
 
-/* Copy bytes [begin, begin + bytes) of the whole to `to`, each element of dtype times
- * factor (1: a plain copy), and from `from` into the whole. */
+/* read copies bytes [begin, begin + bytes) of the whole to `to` and multiplies each
+ * element of dtype by factor; 1 means a plain copy. write copies from `from` to these
+ * bytes of the whole. */
 void hvd_segments_read(struct hvd_segments *segments, int64_t begin, size_t bytes,
                        enum hvd_dtype dtype, double factor, char *to);
 void hvd_segments_write(struct hvd_segments *segments, int64_t begin, size_t bytes,

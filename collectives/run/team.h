@@ -34,7 +34,7 @@ struct hvd_team {
     int *local_ranks; /* [local_size]: local ranks on the node */
     char *send_scratch; /* NULL when the members are on one node */
     char *recv_scratch;
-    uint64_t base; /* value of every member's counter when the next schedule starts */
+    uint64_t base; /* value of every member's counter at which the next schedule starts */
     uint64_t turn; /* chunks of open and rolling schedules so far; see schedule.h */
     bool is_open; /* the last schedule was open */
     bool is_rolling; /* the last schedule was rolling */

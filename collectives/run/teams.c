@@ -28,12 +28,12 @@ struct hvd_queue {
     bool is_ready;
     struct hvd_batch *batches;
     struct hvd_batch **end;
-    /* the first batch is running: device_run has it if not NULL, else `run` */
+    /* the first batch is running, in device_run, or in `run` if device_run is NULL */
     bool is_running;
     /* the current run, or the last one, kept for a similar batch; NULL: none */
     struct hvd_run *run;
     void *device_run; /* run of the executor */
-    /* is in the list of queues that have batches, or had some in their last turn */
+    /* is in the list of active queues: it has batches, or had some in its last turn */
     bool is_active;
     struct hvd_queue *next_active;
 };
@@ -242,8 +242,8 @@ static struct hvd_batch *pop_batch(struct hvd_queue *queue)
 }
 
 /* Starts the first batch. Returns HVD_INPROGRESS until all local ranks have opened the
- * team and know whether they can reach each other's memory: only then do all ranks choose
- * the same algorithm. */
+ * team's shared memory and know whether they can reach each other's memory. Otherwise
+ * ranks could choose different algorithms. */
 static int start_batch(struct hvd_teams *teams, struct hvd_queue *queue)
 {
     struct hvd_batch *batch = queue->batches;

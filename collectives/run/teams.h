@@ -23,8 +23,8 @@ struct hvd_set;
 struct hvd_team;
 struct hvd_teams;
 
-/* Called when a batch has succeeded (on a device: has been launched). The callee owns the
- * batch, and may submit others. */
+/* Called when a batch has succeeded; a batch on a device: when it has been launched. The
+ * callee owns the batch, and may submit others. */
 typedef void (*hvd_batch_ended)(void *context, struct hvd_batch *batch);
 
 /* Called when a batch starts to run. crosses_nodes: its team has ranks on several nodes.
@@ -40,10 +40,11 @@ struct hvd_executor {
     /* batch and team are borrowed until destroy. The caller owns *out. */
     int (*create)(void *context, struct hvd_team *team, struct hvd_batch *batch,
                   void **out, struct hvd_error *err);
-    /* Advances a run, as hvd_run_progress does. 0: the team is done with the batch. */
+    /* Advances a run, as hvd_run_progress does. Returns 0 when the team can go on to its
+     * next batch. */
     int (*progress)(void *run, int64_t *work, bool *moved, struct hvd_error *err);
-    /* Leaves the tensors alone from now on, as hvd_run_forget does. leaks: results in
-     * host memory are never freed, either. */
+    /* Makes the run leave the tensors alone, as hvd_run_forget does. leaks: it also never
+     * frees results in host memory. */
     void (*forget)(void *run, bool leaks);
     void (*destroy)(void *run);
     void (*forget_set)(void *context, struct hvd_set *set); /* the set is removed */
@@ -100,8 +101,8 @@ const struct hvd_error *hvd_teams_failure(const struct hvd_teams *teams);
  * SPARE. */
 void hvd_teams_pause(const struct hvd_set *set, bool is_paused);
 
-/* Call it when a batch of a paused team, queued or running, has got new entries, all
- * zeros: the memory of the old entries is not touched any more. */
+/* Call it when the entries of a queued or running batch of a paused team have been
+ * replaced by zeros. The memory of the old entries is not touched any more. */
 void hvd_teams_cancel(const struct hvd_batch *batch);
 
 /* Returns the team of a queue of the global set, for code that runs batches on it by
@@ -113,8 +114,8 @@ bool hvd_teams_are_idle(const struct hvd_teams *teams); /* nothing is queued or 
 /* Takes out a queued or running batch, so that the caller can fail it; NULL if there is
  * none. The caller owns the batch. After the first call no batch runs any more, and
  * messages that still arrive do not change tensors of running batches. The runs stay
- * until destroy. leaks: memory in which results were to be collected is never freed;
- * results that entries already have are left to the caller. */
+ * until destroy. leaks: memory that runs have allocated for results is never freed. The
+ * caller takes care of results that entries already have. */
 struct hvd_batch *hvd_teams_take_batch(struct hvd_teams *teams, bool leaks);
 
 #endif
