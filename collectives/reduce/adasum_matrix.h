@@ -15,8 +15,8 @@
 enum hvd_adasum_task {
     HVD_ADASUM_LOAD, /* converts the received rows to float or double and scales them */
     HVD_ADASUM_MEASURE, /* computes the sums of the slices of each pair */
-    /* combines each pair by the sums of the whole tensors, which the caller has put in
-     * place */
+    /* combines each pair, using the sums of the whole tensors, which the caller has
+     * stored in `sums` */
     HVD_ADASUM_COMBINE,
     HVD_ADASUM_STORE, /* converts row 0 to the result and scales it */
 };
@@ -28,15 +28,17 @@ struct hvd_adasum_matrix {
     double postscale;
     int ranks; /* a power of two */
     int tensors;
-    /* [tensors + 1]: the first element of each slice in a row; freed by the matrix */
+    /* [tensors + 1]: the element of a row with which the slice of each tensor begins;
+     * freed by the matrix */
     int64_t *begin;
     int distance; /* between the rows of a pair */
     /* Set by init. */
     char *rows; /* consecutive rows */
-    /* [pairs * tensors]: first those of all tensors of the first pair */
+    /* [pairs * tensors]: the sums of all tensors of the first pair, then of the second,
+     * ... */
     struct hvd_adasum_sums *sums;
     enum hvd_adasum_task task;
-    int item; /* progress of the task: a row, or a tensor of a pair */
+    int item; /* the row, or the tensor of a pair, that the task works on */
     int64_t done; /* elements of the item that are done */
 };
 

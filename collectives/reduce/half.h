@@ -68,7 +68,7 @@ HVD_HALF_FUNCTION float hvd_float16_to_float(uint16_t half)
     uint32_t normal = magnitude + rebias;
     uint32_t quiet = ((infinity - magnitude) >> 31) << 22;
     uint32_t special = (normal + rebias) | quiet;
-    /* 2^-14 * (1 + fraction) - 2^-14: no float in this is subnormal. */
+    /* 2^-14 * (1 + fraction) - 2^-14: none of these floats is subnormal. */
     uint32_t subnormal = hvd_float_bits(hvd_float_from_bits(magnitude + least_normal) -
                                         hvd_float_from_bits(least_normal));
     uint32_t small = hvd_bits_if_below(magnitude, 1u << 23, subnormal, normal);
@@ -85,7 +85,7 @@ HVD_HALF_FUNCTION uint16_t hvd_float_to_float16(float value)
     uint32_t magnitude = bits & 0x7fffffff;
     uint32_t rebias = (uint32_t)(127 - 15) << 23;
     uint32_t normal = (magnitude - rebias + 0xfff + ((magnitude >> 13) & 1)) >> 13;
-    /* The unit in the last place of 0.5 + x is 2^-24, that of a subnormal float16. */
+    /* 0.5 + x has the same unit in the last place as a subnormal float16: 2^-24. */
     uint32_t subnormal =
         hvd_float_bits(hvd_float_from_bits(magnitude) + 0.5f) - hvd_float_bits(0.5f);
     uint32_t quiet = infinity | 0x200 | ((magnitude >> 13) & 0x3ff);

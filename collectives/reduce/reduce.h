@@ -26,8 +26,8 @@ struct hvd_reduction {
     /* Applied when the result is written as dtype rather than as a partial: postscale *
      * result / divisor. */
     double postscale;
-    bool from_partial; /* sources hold partial results, else dtype */
-    bool to_partial; /* out receives partial results, else dtype */
+    bool from_partial; /* sources hold partial results; false: elements of dtype */
+    bool to_partial; /* out receives partial results; false: elements of dtype */
     uint32_t divisor; /* 0 and 1 mean none */
 };
 

@@ -51,9 +51,9 @@ static inline vector times(vector a, vector b)
     return plain_nan(raw_product(a, b));
 }
 
-/* The instruction returns its second operand if both are zero or one is NaN. Computing it
- * in both orders gives both zeros, whose bits are combined; in all other cases both are
- * equal, except for NaN. */
+/* The instruction returns its second operand if both are zero or one is NaN. So it is
+ * computed in both orders. For two zeros this gives both of them, and their bits are
+ * combined. For other numbers both results are equal. NaN is set at the end. */
 static inline vector lesser(vector a, vector b)
 {
     vector least = _mm256_or_ps(_mm256_min_ps(a, b), _mm256_min_ps(b, a));
@@ -183,10 +183,10 @@ static inline vectors fetch_bfloat16(const uint16_t *from, size_t lanes)
         _mm256_castsi256_ps(_mm256_and_si256(both, _mm256_set1_epi32((int)0xffff0000)))};
 }
 
-/* Rounds to the upper halves by 16-bit arithmetic on all upper and all lower halves. Not
- * for NaN with a payload. The average instruction rounds up: the average of the lower
- * half and 0x7ffe + is_odd has its top bit set if the lower half is above the middle, or
- * equal to it below an odd upper half. */
+/* Rounds each float to its upper half, by 16-bit arithmetic on all upper and all lower
+ * halves. It is wrong for a NaN with a payload. The average instruction rounds up: the
+ * average of the lower half and 0x7ffe + is_odd has its top bit set if the lower half is
+ * above the middle, or equal to it below an odd upper half. */
 static inline __m256i upper_halves(vectors value)
 {
     __m256i even = _mm256_castps_si256(value.first);

@@ -158,7 +158,7 @@ static inline vectors fetch_bfloat16(const uint16_t *from, size_t lanes)
         _mm512_castsi512_ps(_mm512_and_si512(both, _mm512_set1_epi32((int)0xffff0000)))};
 }
 
-/* Rounds the bits of a float to the upper half. Not for NaN with a payload. */
+/* Rounds the bits of a float to the upper half. It is wrong for a NaN with a payload. */
 static inline __m512i rounded(vector value)
 {
     __m512i bits = _mm512_castps_si512(value);

@@ -44,8 +44,8 @@ typedef void hvd_sum_all_kernel(struct hvd_sum_factors factors,
 typedef void hvd_convert_kernel(const void *in, void *out, size_t count);
 
 struct hvd_kernels {
-    /* By op: on elements, or on float if elements must be converted first. NULL: the op
-     * does not exist. */
+    /* One kernel for each op. It works on elements of dtype, or on floats if elements
+     * must be converted first. NULL: dtype does not have the op. */
     hvd_combine_kernel *combine[HVD_OP_COUNT];
     hvd_scale_kernel *scale; /* on the same elements; NULL: scaling changes nothing */
     hvd_average_kernel *average; /* integers only; NULL: divide by scaling */
@@ -54,7 +54,7 @@ struct hvd_kernels {
     /* on elements, including 16-bit ones; NULL for types other than float */
     hvd_sum_all_kernel *sum_all;
 
-    /* From here on NULL for types whose partial results have the same type. */
+    /* The kernels from here on are for 16-bit floats, and NULL for all other types. */
     hvd_combine_kernel *halves[HVD_OP_COUNT]; /* left, right and out are 16-bit */
     /* left and out are float, right is 16-bit */
     hvd_combine_kernel *add_half[HVD_OP_COUNT];

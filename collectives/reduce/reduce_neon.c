@@ -125,7 +125,7 @@ static inline vector load_bfloat16(const uint16_t *from, size_t lanes)
     return vreinterpretq_f32_u32(vshll_n_u16(load_halves(from, lanes), 16));
 }
 
-/* Rounds to the upper halves. Not for NaN with a payload. */
+/* Rounds each float to its upper half. It is wrong for a NaN with a payload. */
 static inline uint16x4_t rounded(vector value)
 {
     uint32x4_t bits = vreinterpretq_u32_f32(value);
