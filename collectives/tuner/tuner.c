@@ -14,74 +14,79 @@
 
 static const double mebibyte = 1024 * 1024;
 
-/* The grid. After the first round the neighbours of its winner join: half and twice each
- * value. In simulated jobs (tests/collectives/tuner) steps with the resulting setting
- * take 0.4 % longer than with the best of 100 settings. */
+/* The grid: every combination of these values is a candidate. After the first round,
+ * settings with half and twice each value of the best candidate join as its neighbours.
+ * In simulated jobs (tests/collectives/tuner) steps with the resulting setting take 0.4 %
+ * longer than with the best of 100 settings. */
 static const double thresholds_mib[] = {2, 16, 64, 256};
 static const double cycles_ms[] = {0.1, 1, 2.5, 5};
 
-/* Candidates in each round, without the neighbours. The last rounds compare only the
- * defaults and the winner, to tell whether the winner is faster beyond the noise. */
+/* The number of candidates in each round; the neighbours come in addition. The last
+ * rounds compare only the defaults and the best candidate, to tell whether that one is
+ * faster beyond the noise. */
 static const int rounds[] = {17, 5, 5, 3, 3, 2, 2, 2, 2};
 
-/* Visits settings that are far apart first, in case max_trials cuts the search. It has no
- * factor in common with the size of the grid, whatever the user has fixed. */
+/* Steps through the grid so that settings that are far apart come first, in case
+ * max_trials cuts the search. The stride and the size of the grid have no common factor,
+ * so every setting is visited. */
 static const int grid_stride = 7;
 
-/* The number of steps, out of ten, in which the ranks adapt to a new setting by learning
- * a new order of batches. */
+/* The number of steps, out of ten in a sample, in which the ranks adapt to a new setting:
+ * they learn a new order of batches. */
 static const int settling_of_ten = 4;
 
-/* A sample ends early if each of its first steps took three times as long as with the
- * defaults. */
+/* A sample ends early if all its steps so far, at least least_steps, took three times as
+ * long as with the defaults. */
 static const int least_steps = 3;
 static const double hopeless = 3;
 
 /* A winner that is not this much faster (0.3 %) is not worth the change. */
 static const double least_gain = 0.003;
 
-/* The marker is given up after this many times the bytes of a step without it. */
+/* The tuner chooses a new marker when tensors with the bytes of more than this many steps
+ * have ended since the marker last came. */
 static const int64_t most_steps_without_marker = 4;
 
 enum {
     NEIGHBOURS = 4,
     MOST_TRIALS = 1 + LENGTH(thresholds_mib) * LENGTH(cycles_ms) + NEIGHBOURS,
-    DEFAULTS = 0, /* the first trial */
+    DEFAULTS = 0, /* the index of the defaults in trials */
 };
 
 struct trial {
     struct hvd_tuner_setting setting;
-    double scores[LENGTH(rounds)]; /* log of bytes / us */
-    double sum; /* of the scores since the first round, or of the first round */
+    double scores[LENGTH(rounds)]; /* by round: the logarithm of bytes / us */
+    /* in the first round its score, later the sum of the scores of all other rounds */
+    double sum;
 };
 
 struct hvd_tuner {
     struct hvd_tuner_options options;
-    struct trial trials[MOST_TRIALS]; /* those of the current round come first */
-    int trial_count; /* in the current round */
-    int tried; /* at most max_trials */
+    struct trial trials[MOST_TRIALS]; /* the trials of the current round come first */
+    int trial_count; /* trials in the current round */
+    int tried; /* trials added so far, at most max_trials */
     int round;
-    int next; /* position in the round */
+    int next; /* number of the next sample in the round */
     bool is_over; /* trials[0] has won */
     FILE *log;
     char *log_path;
 
     char *marker; /* NULL until chosen */
     int64_t marker_bytes;
-    bool is_sure; /* it has come twice */
-    int64_t marker_us; /* when it came last */
-    int64_t bytes; /* since then */
+    bool is_sure; /* the marker has come twice, so it ends steps */
+    int64_t marker_us; /* time when the marker came last */
+    int64_t bytes; /* bytes of the tensors since then */
     int64_t step_bytes; /* bytes of the last step */
 
     int64_t warmup_steps; /* steps of the warm-up that are left */
-    double *scores; /* [steps_per_sample] scores of this sample's steps */
+    double *scores; /* [steps_per_sample] bytes / us of this sample's steps */
     int steps;
 };
 
 /* --- candidates --- */
 
-/* Adds a trial unless there are enough, or it equals one of them apart from values that
- * the user has fixed. */
+/* Adds a trial, unless there are max_trials already or an equal one exists. Values that
+ * the user has fixed stay as they are. */
 static void add_trial(struct hvd_tuner *tuner, double threshold, double cycle_ms)
 {
     struct hvd_tuner_setting setting = tuner->options.defaults;
@@ -138,7 +143,7 @@ static void close_log(struct hvd_tuner *tuner)
     tuner->log = NULL;
 }
 
-/* Warns once: a full disk stays full. */
+/* Gives the log up after the first error, so that a full disk causes one warning only. */
 static void give_log_up(struct hvd_tuner *tuner)
 {
     hvd_log(HVD_LOG_WARN, "cannot write the autotuner's log %s: %s; tuning goes on",
@@ -218,12 +223,14 @@ void hvd_tuner_destroy(struct hvd_tuner *tuner)
 
 /* --- steps --- */
 
-/* Makes a tensor the new marker and starts over: earlier steps were of another kind. */
+/* Makes a tensor the new marker and starts the sample over, because its earlier steps
+ * ended at another marker. */
 static void choose_marker(struct hvd_tuner *tuner, const char *name, int64_t bytes,
                           int64_t now_us)
 {
     free(tuner->marker);
-    tuner->marker = strdup(name); /* if memory runs out, the next tensor is tried */
+    /* NULL if out of memory: then the next tensor becomes the marker */
+    tuner->marker = strdup(name);
     tuner->marker_bytes = bytes;
     tuner->is_sure = false;
     tuner->marker_us = now_us;
@@ -259,8 +266,8 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Returns the median of the scores after the ranks have adapted, or of all scores if
- * there are no others. */
+/* Returns the median of the scores of the sample's steps, without those in which the
+ * ranks adapt. If the sample ended before that, takes all its steps. */
 static double score_of_sample(struct hvd_tuner *tuner)
 {
     int settling = tuner->options.steps_per_sample * settling_of_ten / 10;
@@ -287,7 +294,8 @@ static bool is_hopeless(const struct hvd_tuner *tuner)
 
 /* --- rounds --- */
 
-/* Every second round runs backwards, so that drift of the machine favours no trial. */
+/* Returns the index of the trial to sample now. Every second round runs backwards, so
+ * that drift of the machine favours no trial. */
 static int trial_now(const struct hvd_tuner *tuner)
 {
     if (tuner->is_over) {
@@ -303,8 +311,8 @@ static int compare_trials(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Whether the best trial beats the defaults by more than noise: twice the standard error
- * of its leads after the first round. */
+/* Whether the best trial beats the defaults by more than the noise: its lead over them,
+ * averaged over the rounds after the first, is more than twice the standard error. */
 static bool is_faster(const struct trial *best, const struct trial *defaults)
 {
     const int count = LENGTH(rounds) - 1;
@@ -320,8 +328,9 @@ static bool is_faster(const struct trial *best, const struct trial *defaults)
            mean > 2 * sqrt(fmax(squares / count - mean * mean, 0) / (count - 1));
 }
 
-/* The best trials go on, and the defaults always do. After the first round all scores
- * start anew, because luck made some trials the best, and their neighbours join. */
+/* Ends a round. The best trials go on to the next one; the defaults always do. After the
+ * first round the neighbours of the best trial join, and all sums start anew, because the
+ * best were partly lucky. */
 static void end_round(struct hvd_tuner *tuner)
 {
     struct trial *trials = tuner->trials;

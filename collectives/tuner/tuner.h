@@ -14,8 +14,8 @@
  * defaults take part in every round, and stay if the winner is not faster beyond the
  * noise.
  *
- * With Horovod's numbers below, tuning ends within 500 steps. Any thread, one at a time.
- */
+ * With Horovod's defaults, which the members below give in parentheses, tuning ends
+ * within 500 steps. Any thread, one at a time. */
 #ifndef HVD_TUNER_H
 #define HVD_TUNER_H
 
@@ -56,7 +56,7 @@ void hvd_tuner_destroy(struct hvd_tuner *tuner); /* NULL is fine */
 bool hvd_tuner_ended(struct hvd_tuner *tuner, const char *name, int64_t bytes,
                      int64_t now_us);
 
-/* The setting that all ranks should use now. */
+/* Returns the setting that all ranks should use now. */
 const struct hvd_tuner_setting *hvd_tuner_setting(const struct hvd_tuner *tuner);
 
 /* Whether the setting is final. */
