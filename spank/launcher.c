@@ -40,8 +40,8 @@ static const char *find_module(const char *module)
     return NULL;
 }
 
-/* Finds the module of `python -m MODULE`, behind options of python without a value, such
- * as -u. */
+/* Returns the launcher that `python -m MODULE` runs; NULL if it is none. Skips options of
+ * python that take no value, such as -u. */
 static const char *launcher_of_python(int count, char *const *arguments)
 {
     for (int i = 1; i + 1 < count && arguments[i][0] == '-'; i++) {
@@ -72,8 +72,8 @@ const char *hvd_spank_launcher_of(int count, char *const *arguments)
 
 /* --- options of torchrun, which precede its script --- */
 
-/* True if the argument is this option, in which torchrun takes '_' for '-'. It may be
- * followed by "=VALUE"; *value then points to VALUE, and is NULL otherwise. */
+/* True if the argument is `option`, alone or as OPTION=VALUE. Like torchrun, accepts '_'
+ * instead of '-'. *value points to VALUE, and is NULL if there is none. */
 static bool is_option(const char *argument, const char *option, const char **value)
 {
     size_t i = 0;

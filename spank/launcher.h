@@ -12,7 +12,8 @@
  * accelerate counts as well. */
 const char *hvd_spank_launcher_of(int count, char *const *arguments);
 
-/* True if torchrun's --standalone keeps the nodes from joining one another. */
+/* True if the command line has torchrun's --standalone: each node then runs a job of its
+ * own. */
 bool hvd_spank_launcher_is_alone(int count, char *const *arguments);
 
 /* Returns the number of ranks per node that torchrun's --nproc-per-node asks for; 0 if

@@ -9,7 +9,7 @@
 
 #include "gpu_binding/plan.h"
 
-/* The text that Slurm passes on for an option that was given without one. */
+/* Slurm passes this text if the user gives --hvd without a value. */
 static const char slurm_null[] = "(null)";
 
 /* None of these characters is special to a shell, a terminal or printf. */
@@ -136,7 +136,8 @@ static int parse_words(const char *text, struct hvd_spank_options *options,
     return 0;
 }
 
-/* Rejects words that do not fit together. */
+/* Rejects words that need `elastic` without it, words that contradict it, and a minimum
+ * of ranks above the maximum. */
 static int check_elastic(const struct hvd_spank_options *options, struct hvd_error *err)
 {
     bool has_rules = options->min_ranks > 0 || options->max_ranks > 0 ||

@@ -37,7 +37,7 @@ struct hvd_spank_options {
     int min_ranks; /* the fewest ranks that train; 0: not given */
     int max_ranks; /* the most ranks; 0: not given */
     int reset_limit; /* how often the job may start again; -1: not given */
-    /* steps that name the same file are one job; or empty */
+    /* all steps that name this file form one job; empty: not given */
     char meet[HVD_SPANK_FILE_MAX + 1];
     char timeline[HVD_SPANK_FILE_MAX + 1]; /* a file; or empty */
     char report[HVD_SPANK_FILE_MAX + 1]; /* a file, "1" for the terminal, or empty */

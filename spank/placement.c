@@ -8,7 +8,8 @@
 #include "spank/slurm_numbers.h"
 
 /* Writes to first[n] the number of tasks on the nodes before node n, for n from 0 to
- * nodes. False if the list has other nodes or tasks than the placement. */
+ * nodes. Returns false if the list has another number of nodes or tasks than the
+ * placement. */
 static bool count_tasks(const struct hvd_spank_placement *placement, const char *text,
                         int *first)
 {

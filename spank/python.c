@@ -116,7 +116,8 @@ static bool find_before(const char *path, const char *dir, char *other, size_t b
     return false;
 }
 
-/* Looks below all versions of Python, because the user's version is not known here. */
+/* Looks for the package under all versions of Python that the environment has, because it
+ * is not known here which one the user runs. */
 static bool find_in_environment(const char *root, char *other, size_t bytes)
 {
     char pattern[PATH_MAX];

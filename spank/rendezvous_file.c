@@ -26,7 +26,7 @@ static int distrust(const char *path, const char *reason, struct hvd_error *err)
         path, reason);
 }
 
-/* Checks the file that is open, not the path: by now it may name another file. */
+/* Checks the open file itself, because its path may name another file by now. */
 static int check_file(int fd, const char *path, struct hvd_error *err)
 {
     struct stat file;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The program answers with one line on its standard output: "at ADDRESS PORT" or "no
- * REASON". */
+/* Starts hvd-rendezvous, which asks the service and prints one line with the answer: "at
+ * ADDRESS PORT PORT" or "no REASON". */
 #include "spank/service_question.h"
 
 #include <errno.h>
@@ -39,8 +39,8 @@ static void close_descriptors(void)
     }
 }
 
-/* Runs in the child. If the program cannot be started, the reason is reported in the form
- * of its answer. */
+/* Replaces the forked child by hvd-rendezvous. If that fails, the child prints the reason
+ * as an answer, "no REASON". */
 static void become_program(const char *program, const char *service,
                            const char *host_port, int output)
 {
@@ -93,8 +93,8 @@ static int read_line(int fd, int timeout_ms, char line[LINE_BYTES], struct hvd_e
     return 0;
 }
 
-/* Starts the program. Returns the descriptor from which to read the answer, or a negative
- * status. */
+/* Starts hvd-rendezvous. Returns the descriptor from which to read its answer, or a
+ * negative status. */
 static int start_program(const struct hvd_spank_service_question *question,
                          const char *host_port, pid_t *pid, struct hvd_error *err)
 {
@@ -150,7 +150,7 @@ int hvd_spank_service_question_ask(const struct hvd_spank_service_question *ques
         return fd;
     }
     status = read_line(fd, question->timeout_ms, line, err);
-    kill(pid, SIGKILL); /* the answer was all that it had to do */
+    kill(pid, SIGKILL); /* the program is no longer needed */
     waitpid(pid, NULL, 0);
     close(fd);
     return status < 0 ? status : take_answer(line, host_port, err);

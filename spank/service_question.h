@@ -14,9 +14,10 @@ struct hvd_spank_service_question {
     int timeout_ms; /* how long to wait for the program's answer */
 };
 
-/* Publishes host_port for the other ranks; if it is empty, writes the one that rank 0 has
- * published. Returns 0, or a failure with the reason in err. The program inherits no
- * descriptors but 0 to 2, and has ended when this returns. */
+/* If host_port is not empty, publishes it for the other ranks. If it is empty, waits for
+ * the text that rank 0 publishes, and writes it to host_port. Returns 0, or a failure
+ * with the reason in err. The program inherits only the descriptors 0 to 2, and has ended
+ * when this returns. */
 int hvd_spank_service_question_ask(const struct hvd_spank_service_question *question,
                                    char host_port[HVD_SPANK_ADDRESS_BYTES],
                                    struct hvd_error *err);

@@ -54,8 +54,8 @@ static void set_for_static_job(struct hvd_spank_plugin *plugin)
                                        "1");
 }
 
-/* Asks srun to keep the step when a task or node fails or a task ends early. PMIx is not
- * used: it would end the step when a rank that uses it dies. */
+/* Asks srun to let the step run on when a task or node fails or a task ends early. Turns
+ * PMIx off, because it would end the step when a rank that uses it dies. */
 static void set_for_elastic_job(struct hvd_spank_plugin *plugin)
 {
     struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
@@ -68,9 +68,9 @@ static void set_for_elastic_job(struct hvd_spank_plugin *plugin)
     hvd_spank_srun_options_set_default(srun_options, HVD_SPANK_SRUN_WAIT, "0");
 }
 
-/* True if the user chose how GPUs are bound to tasks. From 23.11 on, --gpus-per-task of
- * sbatch and salloc makes Slurm choose that itself, in the words that a user would type;
- * this does not count. Earlier releases do not pass it on to steps. */
+/* True if the user chose how GPUs are bound to tasks. From Slurm 23.11 on, a job with
+ * --gpus-per-task passes on a binding that Slurm made, "gres/gpu:per_task:N", as if the
+ * user had typed it; that one does not count. */
 static bool has_asked_for_binding(const struct hvd_spank_srun_options *srun_options)
 {
     static const char of_slurm[] = "gres/gpu:per_task:";
@@ -82,9 +82,8 @@ static bool has_asked_for_binding(const struct hvd_spank_srun_options *srun_opti
                                strncmp(used, of_slurm, strlen(of_slurm)) != 0);
 }
 
-/* Asks srun, unless the user asked for something else, for PMIx and its time limit, the
- * end of the step when a rank fails, all GPUs in each task, and the job's cpus per
- * task. */
+/* Sets all that the user left open: PMIx and its time limit, the end of the step when a
+ * rank fails, all GPUs visible in each task, and the job's CPUs per task. */
 static void set_defaults(struct hvd_spank_plugin *plugin)
 {
     struct hvd_spank_srun_options *srun_options = &plugin->srun.options;
@@ -131,7 +130,7 @@ void hvd_spank_srun_option(struct hvd_spank_plugin *plugin)
     plugin->srun.requested_tasks = 0;
     plugin->srun.has_agents = false;
     if (!plugin->options.is_on && getenv(HVD_ENV_SLURM_OPTION) != NULL) {
-        /* The tasks inherit the option of #SBATCH, which libhvd reads. */
+        /* libhvd reads this variable, which the tasks inherit from `#SBATCH --hvd`. */
         setenv(HVD_ENV_SLURM_OPTION, "off", 1);
         hvd_spank_srun_environment_remove_front_end(plugin->plugstack.python_dir);
     }
@@ -142,8 +141,8 @@ void hvd_spank_srun_option(struct hvd_spank_plugin *plugin)
     }
 }
 
-/* Refuses a heterogeneous step in which only some components have --hvd. Slurm passes
- * on one text of the option to the tasks of all components. */
+/* Refuses a heterogeneous step in which only some components have --hvd: Slurm passes the
+ * same text of the option to the tasks of all components. */
 static int check_components(struct hvd_spank_plugin *plugin)
 {
     struct hvd_spank_srun *srun = &plugin->srun;
@@ -176,7 +175,7 @@ void hvd_spank_srun_init_post_opt(struct hvd_spank_plugin *plugin)
         slurm_error("hvd: %s", plugin->refusal.text);
         exit(EXIT_FAILURE);
     }
-    if (!plugin->srun.has_key) { /* the components of a heterogeneous step share it */
+    if (!plugin->srun.has_key) { /* all components of a heterogeneous step use one key */
         plugin->srun.has_key = true;
         hvd_spank_srun_environment_set_key();
     }

@@ -18,7 +18,7 @@ struct spank_handle;
 struct hvd_spank_srun {
     struct hvd_spank_srun_options options;
     struct hvd_spank_srun_environment environment;
-    /* components of a heterogeneous step so far, each with its own options */
+    /* number of components of the heterogeneous step that were read so far */
     int components;
     bool is_first_on; /* --hvd holds for the first component */
     int requested_tasks; /* tasks per node that hvd has requested; 0: none */

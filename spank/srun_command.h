@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads srun's own command line. Neither SPANK nor srun's options tell this: the program
- * that srun will start, and whether the user typed an option or srun inherited it from
- * the job. */
+/* Reads srun's own command line for two facts that neither SPANK nor srun's options tell:
+ * which program srun will start, and whether the user typed an option or srun inherited
+ * it from the job. */
 #ifndef HVD_SPANK_SRUN_COMMAND_H
 #define HVD_SPANK_SRUN_COMMAND_H
 
@@ -18,8 +18,8 @@ struct hvd_spank_srun_command {
  * steps that will follow, but starts no ranks. */
 bool hvd_spank_srun_command_is_interactive(void);
 
-/* Reads the command line of a step with one component, when srun has parsed its options.
- * Until then, where the program begins is unknown. */
+/* Reads the command line of a step with one component. Call it when srun has parsed its
+ * options: only then is the beginning of the program known. */
 void hvd_spank_srun_command_read(struct hvd_spank_srun_command *command);
 
 #endif

@@ -36,7 +36,8 @@ static const char *const task_variables[] = {
     HVD_ENV_DEFAULTS,
 };
 
-/* Removed only if HVD_ENV_DEFAULTS lists them, which means that hvd set them. */
+/* Variables that are removed only if HVD_DEFAULTS lists them, because then hvd has set
+ * them, not the user. */
 static const char *const default_variables[] = {
     HVD_ENV_MASTER_ADDRESS,  HVD_ENV_MASTER_PORT,        HVD_ENV_JAX_ADDRESS,
     HVD_ENV_JAX_PORT,        HVD_ENV_OMP_THREADS,        HVD_ENV_MKL_THREADS,
@@ -94,8 +95,9 @@ static void drop_defaults(void)
     }
 }
 
-/* A batch script has the variable from Slurm, even if a task submitted its job and passed
- * HVD_DEFAULTS on. Therefore only an srun inside a task drops it. */
+/* Slurm itself sets this variable in a batch script, where it must stay. HVD_DEFAULTS
+ * does not tell the two apart: if a task submits a job, the batch script inherits it.
+ * Therefore only an srun inside a task removes the variable. */
 void hvd_spank_srun_inherited_drop_layout(void)
 {
     const char *list = getenv(HVD_ENV_DEFAULTS);
@@ -130,8 +132,8 @@ void hvd_spank_srun_inherited_drop_task(void)
     drop_variables(task_variables, sizeof(task_variables) / sizeof(task_variables[0]));
 }
 
-/* The variable looks the same whether Slurm or the user chose the MPI type of the outer
- * step. A user who gives --hvd inside a step wants PMIx. */
+/* Resets the type even if the user chose it for the outer step: it cannot be told from
+ * Slurm's choice, and a user who gives --hvd inside a step wants PMIx. */
 void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun_options)
 {
     const char *inherited = getenv(HVD_ENV_SLURM_MPI_TYPE);
@@ -145,8 +147,8 @@ void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun
     }
 }
 
-/* slurmstepd writes its masks as "quiet,mask_cpu:...", which users do not type. srun
- * returns an option from the environment unchanged, so that the two can be compared. */
+/* slurmstepd writes its masks as "quiet,mask_cpu:...", which users do not type. If srun's
+ * option equals the variable, srun took it from there, and the user typed no other. */
 void hvd_spank_srun_inherited_drop_binding(
     const struct hvd_spank_srun_options *srun_options)
 {

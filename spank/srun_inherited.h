@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cleans the environment of an srun that runs inside a task of another step. It inherits
- * values that belong to that task alone, and settings that Slurm would take for the
- * user's. */
+/* Cleans the environment of an srun that runs inside a task of another step. Such an srun
+ * inherits values that belong to that task alone, and settings that Slurm would take for
+ * the user's. */
 #ifndef HVD_SPANK_SRUN_INHERITED_H
 #define HVD_SPANK_SRUN_INHERITED_H
 

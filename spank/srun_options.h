@@ -51,8 +51,8 @@ void hvd_spank_srun_options_get(const struct hvd_spank_srun_options *srun_option
 int hvd_spank_srun_options_number(const struct hvd_spank_srun_options *srun_options,
                                   const char *name);
 
-/* Sets an option that is not set yet, and remembers its value. True if the value is now
- * hvd's. */
+/* Sets an option that is not set yet, and remembers the value as hvd's default. Returns
+ * false if the option was set already or srun rejects the value. */
 bool hvd_spank_srun_options_set_default(struct hvd_spank_srun_options *srun_options,
                                         enum hvd_spank_srun_option option,
                                         const char *value);

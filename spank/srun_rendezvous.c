@@ -33,11 +33,11 @@ static int seconds_of(const char *name, int fallback)
     return seconds > 0 ? seconds : fallback;
 }
 
-/* Writes "FIRST-LAST", the TCP ports that the cluster's firewall leaves open on the
- * machine of srun: HVD_PORT_RANGE, else SrunPortRange of slurm.conf, else nothing, which
- * allows any port. Plugins have no function that returns SrunPortRange, but srun exports
- * the variable that holds slurm.conf. Its fields differ between releases of Slurm; the
- * plugin is built for one release. */
+/* Writes the range of TCP ports that the cluster's firewall leaves open on the machine of
+ * srun, as "FIRST-LAST": HVD_PORT_RANGE, else SrunPortRange of slurm.conf, else an empty
+ * text, which allows any port. Plugins have no function that returns SrunPortRange, but
+ * srun exports the structure that holds slurm.conf. Its layout differs between releases
+ * of Slurm, but the plugin is built for one release. */
 static void find_ports(char text[PORTS_BYTES])
 {
     const char *chosen = getenv(HVD_ENV_PORT_RANGE);
@@ -116,7 +116,7 @@ static bool is_alive(const char *address)
     return is_open;
 }
 
-/* Tells the tasks where the service is. */
+/* Exports the address of the service to the tasks. */
 static int export_address(struct hvd_spank_plugin *plugin, const char *address)
 {
     if (setenv(HVD_ENV_RENDEZVOUS_STEP, address, 1) != 0) {
@@ -127,7 +127,8 @@ static int export_address(struct hvd_spank_plugin *plugin, const char *address)
     return 0;
 }
 
-/* Joins the service that the file names. *is_joined tells whether there is one. */
+/* Exports the address that the file names, if a service still listens there; *is_joined
+ * tells whether one does. */
 static int join_service(struct hvd_spank_plugin *plugin, bool *is_joined)
 {
     char address[HVD_SPANK_RENDEZVOUS_BYTES];
@@ -231,7 +232,8 @@ void hvd_spank_srun_rendezvous_prepare(struct hvd_spank_plugin *plugin)
 {
     if (plugin->srun.components > 1 && !plugin->options.is_elastic &&
         !ends_early(plugin) && start_static(plugin, 0) != 0) {
-        plugin->refusal = (struct hvd_error){0}; /* start tries again and reports it */
+        /* hvd_spank_srun_rendezvous_start tries again, and reports a failure */
+        plugin->refusal = (struct hvd_error){0};
     }
 }
 
@@ -243,7 +245,8 @@ int hvd_spank_srun_rendezvous_start(struct hvd_spank_plugin *plugin, int tasks)
         return 0;
     }
     if (plugin->srun.rendezvous.service.pid > 0) {
-        return 0; /* a further component of a heterogeneous step */
+        /* the service already runs: this is a later component of a heterogeneous step */
+        return 0;
     }
     if (plugin->options.is_elastic) {
         return join_or_start(plugin, tasks);

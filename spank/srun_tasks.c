@@ -100,8 +100,9 @@ static bool set_number(struct hvd_spank_srun_options *srun_options,
 
 /* --- one task per node --- */
 
-/* True if each node is to get one task. A number of tasks in the job's environment is the
- * number of ranks; one on srun's own command line is the user's choice of tasks. */
+/* True if each node should get one task. If the job's environment has a number of tasks,
+ * it is taken as the number of ranks. Only a number on srun's own command line is the
+ * number of tasks. */
 static bool wants_agents(const struct hvd_spank_plugin *plugin)
 {
     const struct hvd_spank_options *options = &plugin->options;
@@ -112,8 +113,9 @@ static bool wants_agents(const struct hvd_spank_plugin *plugin)
              plugin->srun.command.launcher != NULL));
 }
 
-/* Tells the tasks how many ranks the job wants, for nodes without GPUs, and resets the
- * options from which srun would make one task for each. */
+/* Passes the number of tasks on to the tasks, as the number of ranks to start on nodes
+ * without GPUs. Then resets the options for it, so that srun does not start that many
+ * tasks. */
 static void take_ranks(struct hvd_spank_srun_options *srun_options)
 {
     char ranks[16];
@@ -131,7 +133,8 @@ static void take_ranks(struct hvd_spank_srun_options *srun_options)
 }
 
 /* Replaces the GPUs per task, which srun took from the job, by all GPUs of the job on a
- * node. A step without any request for GPUs would get the job's GPUs per task again. */
+ * node. A reset alone would not do: without any request for GPUs, srun takes the job's
+ * GPUs per task again. */
 static void take_all_gpus(struct hvd_spank_srun_options *srun_options)
 {
     const int gpus = hvd_spank_number_of(env_text(HVD_ENV_SLURM_GPUS_ON_NODE));

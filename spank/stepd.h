@@ -17,7 +17,7 @@ struct hvd_spank_job_step {
     char gpus[512]; /* the node's GPU numbers of the step; empty: none, or unknown */
     char visible[4096]; /* CUDA_VISIBLE_DEVICES of the step; room for 64 MIG slices */
     bool has_open_tasks; /* neither the user nor hvd chose the number of tasks */
-    bool is_bound_by_user; /* the user chose how Slurm binds */
+    bool is_bound_by_user; /* the user chose Slurm's CPU binding */
     bool was_refused_by_srun; /* srun has told the user why */
     bool is_first_node;
     bool is_shell; /* a batch script or salloc's shell, which gets the front end only */
@@ -32,7 +32,7 @@ void hvd_spank_stepd_init_post_opt(struct hvd_spank_plugin *plugin,
                                    struct spank_handle *spank);
 
 /* Runs as the user, but the real user is still root. Reports an invalid --hvd to the
- * user. Files, and hwloc, which loads plugins, are left to the tasks. */
+ * user. Opens no files and does not use hwloc, which loads plugins: the tasks do both. */
 void hvd_spank_stepd_user_init(struct hvd_spank_plugin *plugin,
                                struct spank_handle *spank);
 

@@ -94,8 +94,8 @@ static int share_of_tasks(const struct hvd_spank_task *task)
     return tasks / nodes + (task->placement.node < tasks % nodes ? 1 : 0);
 }
 
-/* Returns the number of ranks that the agent starts, unless an option of its own says
- * otherwise: one for each GPU, or as many as Slurm would have started. */
+/* Returns the number of ranks that the agent starts unless the user gives torchrun
+ * another number: one for each GPU, or as many as Slurm would have started. */
 static int count_ranks(const struct hvd_spank_task *task)
 {
     int ranks = count_gpus(task);
@@ -114,9 +114,9 @@ static void set_number(const struct hvd_spank_task *task, const char *name, int 
     hvd_spank_task_set_default(task, name, text);
 }
 
-/* Returns the number of ranks that share the node's cores: the one on torchrun's command
- * line, the user's in PET_NPROC_PER_NODE, or hvd's. Returns -1 if the user wrote a
- * word. */
+/* Returns the number of ranks that share the node's cores: from torchrun's command line,
+ * else from PET_NPROC_PER_NODE, which the user or hvd has set. Returns -1 or 0 if the
+ * value is a word, such as gpu. */
 static int sharing_ranks(const struct hvd_spank_task *task)
 {
     return task->typed_ranks != 0 ? task->typed_ranks

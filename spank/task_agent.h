@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prepares a task that is the only one of its node and starts the ranks there, as
- * torchrun does: its agent. */
+/* Prepares an agent: a task that is the only one of its node and starts the node's ranks
+ * itself, as torchrun does. */
 #ifndef HVD_SPANK_TASK_AGENT_H
 #define HVD_SPANK_TASK_AGENT_H
 

@@ -105,8 +105,8 @@ static int count_threads(const struct hvd_spank_task *task, const struct hvd_pla
     return threads > 1 ? threads : 1;
 }
 
-/* Sets both variables, unless the user set OMP_NUM_THREADS: MKL uses that one if it has
- * no number of its own. */
+/* Sets OMP_NUM_THREADS and MKL_NUM_THREADS, unless the user set OMP_NUM_THREADS: MKL
+ * obeys it, too, if its own variable is unset. */
 static void export_threads(const struct hvd_spank_task *task, int threads)
 {
     char text[16];
@@ -184,7 +184,7 @@ void hvd_spank_task_bind(const struct hvd_spank_task *task)
     hvd_plan_finish(&plan);
 }
 
-/* Gives the only row of the plan all CPUs of the step. */
+/* Assigns all CPUs of the step to the only row of the plan. */
 static int bind_to_all(const struct hvd_plan *plan, struct hvd_cpuset *bound,
                        struct hvd_error *err)
 {

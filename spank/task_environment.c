@@ -49,7 +49,8 @@ static bool find_cross(const struct hvd_spank_task *task, int *rank, int *size)
            hvd_spank_placement_cross(&task->placement, counts, rank, size);
 }
 
-/* The ranks that an agent starts would inherit its numbers. */
+/* Exports the numbers of the rank; an agent gets none, because the ranks that it starts
+ * would inherit them. */
 static void export_ranks(const struct hvd_spank_task *task)
 {
     char host[65] = "";
@@ -148,7 +149,8 @@ static void export_records(const struct hvd_spank_task *task)
     }
 }
 
-/* Appends an address of srun unless it is already in the list. */
+/* Appends the value of the variable, an address of srun, unless it is already in the
+ * list. */
 static void add_host(const struct hvd_spank_task *task, const char *variable, char *hosts,
                      size_t bytes)
 {
@@ -161,9 +163,9 @@ static void add_host(const struct hvd_spank_task *task, const char *variable, ch
     }
 }
 
-/* Writes the address of the step's service; false if there is none. The address of a
- * service that this srun started has no host. The host is srun's, which may have two
- * addresses, of which perhaps only one can be reached from here. */
+/* Writes the address of the step's service; returns false if there is none. If srun
+ * started the service itself, the address has no host. srun's own host is then added: up
+ * to two addresses, because perhaps only one of them can be reached from this node. */
 static bool find_service(const struct hvd_spank_task *task, char *address, size_t bytes)
 {
     char hosts[257] = "";

@@ -33,8 +33,8 @@ static bool is_isolated(struct spank_handle *spank)
            (length < strlen(none) || strcmp(bind + length - strlen(none), none) != 0);
 }
 
-/* Takes the rank and the number of tasks from Slurm's variables in a heterogeneous step:
- * there, SPANK's items describe only this component. */
+/* In a heterogeneous step, takes the rank and the number of tasks from Slurm's variables,
+ * because SPANK's items describe only this component there. */
 static void read_whole_step(struct spank_handle *spank, struct hvd_spank_task *task)
 {
     char rank[16];

@@ -38,8 +38,8 @@ static bool has_variable(const struct hvd_spank_task *task, const char *name)
     return spank_getenv(task->spank, name, text, sizeof(text)) != ESPANK_ENV_NOEXIST;
 }
 
-/* Tells the user why the variables are unset: a script that does not know hvd would only
- * say that MASTER_ADDR is missing. */
+/* Tells the user why the variables are unset. Without this, a script that does not know
+ * hvd would report only that MASTER_ADDR is missing. */
 static void tell_failure(const struct hvd_spank_task *task, const struct hvd_error *err)
 {
     char host[65] = "";
@@ -51,7 +51,8 @@ static void tell_failure(const struct hvd_spank_task *task, const struct hvd_err
             task->rank, host, err->text);
 }
 
-/* Publishes host_port, or asks for it if it is empty. */
+/* Publishes host_port. If it is empty, asks the service for the one that rank 0
+ * publishes. */
 static int ask_service(const struct hvd_spank_task *task,
                        char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
@@ -80,8 +81,8 @@ static int ask_service(const struct hvd_spank_task *task,
 
 /* --- rank 0 --- */
 
-/* Finds the address of this node on the network by which it reaches srun, which Slurm
- * uses, too. */
+/* Finds the address of this node on the network that leads to srun, which is Slurm's
+ * network. If all tasks are on this node, that is 127.0.0.1. */
 static void find_address(const struct hvd_spank_task *task, char *address, size_t size)
 {
     char peer[64] = "";
@@ -121,8 +122,8 @@ static int hold_port(struct hvd_port_range ports, int *held, uint16_t *port,
                                  (unsigned)*port);
 }
 
-/* Reserves the ports of torch and JAX, and writes "ADDRESS PORT PORT". If the user limits
- * the ports, both get the same one: the ranks may need all the others. */
+/* Reserves a port for torch and one for JAX, and writes "ADDRESS PORT PORT". If the user
+ * limits the range of ports, both share one port: the ranks may need all others. */
 static int reserve_ports(const struct hvd_spank_task *task, int held[2],
                          char host_port[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
@@ -169,7 +170,8 @@ static int offer_ports(const struct hvd_spank_task *task,
 
 /* --- all ranks --- */
 
-/* Whether to set the variables. If there is no service, srun has told the user why. */
+/* True if the variables should be set. If there is no service, srun has told the user
+ * why. */
 static bool is_wanted(const struct hvd_spank_task *task)
 {
     const bool has_own = has_variable(task, HVD_ENV_MASTER_ADDRESS) &&

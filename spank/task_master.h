@@ -10,9 +10,10 @@
 
 struct hvd_spank_task;
 
-/* Sets these variables, except those that the user has set; none if the user has set both
- * MASTER_ADDR and MASTER_PORT. Call it when HVD_RENDEZVOUS is set: without that, only a
- * single task gets them. If it fails, the task prints the reason, and all stay unset. */
+/* Sets these variables, except those that the user has set; sets none if the user has set
+ * both MASTER_ADDR and MASTER_PORT. Call it when HVD_RENDEZVOUS is set: in a step of
+ * several tasks, this sets no variable without it. On failure, the task prints the
+ * reason, and all stay unset. */
 void hvd_spank_task_export_master(const struct hvd_spank_task *task);
 
 #endif

@@ -35,9 +35,9 @@ static int node_of(const struct hvd_spank_task *task)
     return node;
 }
 
-/* Finds the interface on the network of the nodes' Slurm addresses. If srun runs on
- * another node, the route to it leads over that network. If srun runs here, its address
- * is this node's address on that network. */
+/* Finds the interface for torch: the user's choice, else the one on the network of the
+ * nodes' Slurm addresses. If srun runs on another node, the route to it leads over that
+ * network. If srun runs here, its address is this node's address on that network. */
 static bool find_interface(const struct hvd_spank_task *task, char *name, size_t bytes)
 {
     char peer[64];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Prints the binding of a node for --hvd=verbose: one line, a line for each warning, and
- * the whole table on one node of the step. Every node prints its own part, so the nodes
- * need not communicate. */
+ * on the first node of the step the whole table. Every node prints its own part, so the
+ * nodes need not communicate. */
 #ifndef HVD_SPANK_VERBOSE_H
 #define HVD_SPANK_VERBOSE_H
 

@@ -13,7 +13,7 @@
 #define HVD_SPANK_FILE_MAX 255
 
 enum hvd_spank_word_kind {
-    HVD_SPANK_WORD_CHOICE, /* one fixed word; sets the field, an int, to number */
+    HVD_SPANK_WORD_CHOICE, /* one fixed word; sets the field, an int, to `number` */
     HVD_SPANK_WORD_NUMBER, /* KEY=N; the field is an int; N is from `number` to `most` */
     HVD_SPANK_WORD_FILE, /* KEY=FILE; the field has HVD_SPANK_FILE_MAX + 1 characters */
     HVD_SPANK_WORD_DEFAULT_FILE, /* KEY or KEY=FILE; KEY alone writes "1" */
