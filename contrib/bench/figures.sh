@@ -35,7 +35,7 @@ record()
     echo
 }
 
-# NAME COMMAND...: the same for a command that also makes tables and pictures.
+# record_all NAME COMMAND...: records a command of hvd-bench, with its JSON file and plots.
 record_all()
 {
     local name=$1
@@ -57,7 +57,7 @@ nodes()
         --sizes 8,1K,16K,64K,256K,1M,4M,64M --level team,runtime --vs ucx-limit,mpi,gloo
 }
 
-# NAME MODEL BATCH PER_NODE NODES LAUNCHER...: measures steps of a training with each available backend.
+# train NAME MODEL BATCH PER_NODE NODES LAUNCHER...: measures steps of a training with each available backend.
 train()
 {
     local name=$1 model=$2 batch=$3 per_server=$4 servers=$5 backends=alone,hvd,gloo,gloo-views

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_kernels MODULE [MIB [TURNS]]: measures how fast the kernels of hvd_gpu.so move MIB
- * of tensors on a GPU. Prints a Markdown table with one plain copy on the device, and
- * with a copy for each tensor, in comparison. Bytes read and bytes written count. The
+ * of tensors on a GPU. Prints a Markdown table. For comparison it has a single copy on
+ * the device, and one copy for each tensor. Bytes read and bytes written both count. The
  * variants take turns; each figure is the median of TURNS. */
 #include <dlfcn.h>
 #include <stdio.h>

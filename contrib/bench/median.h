@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figure that benchmarks print for many turns. */
+/* The median, which benchmarks print as the result of many turns. */
 #ifndef HVD_BENCH_MEDIAN_H
 #define HVD_BENCH_MEDIAN_H
 

@@ -37,7 +37,7 @@ run()
     echo "$(($(now_ms) - begin)) $(sed -n 's/^init \(.*\) first \(.*\)/\1 \2/p' <<<"$output")" >>"$work/$3"
 }
 
-# median COLUMN WAY
+# median COLUMN WAY: prints the median of a column of $work/WAY.
 median()
 {
     cut -d ' ' -f "$1" "$work/$2" | sort -n | sed -n "$(((rounds + 1) / 2))p"
@@ -65,7 +65,7 @@ measure()
         for name in "${ways[@]}"; do
             run "$nodes" "$ranks" "$name"
         done
-        [ "$round" != 0 ] || rm -f "$work/pmix" "$work/none" # files come into memory
+        [ "$round" != 0 ] || rm -f "$work/pmix" "$work/none" # a round that only brings files into memory
     done
     for name in "${ways[@]}"; do
         printf '%-8s %-14s %8s %8s %8s\n' "$1" "$(way "$name")" "$(median 1 "$name")" "$(median 2 "$name")" \

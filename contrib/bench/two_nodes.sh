@@ -7,7 +7,7 @@
 # in place of a perfect one.
 set -eu
 
-# on_node NODE COMMAND...: does not return.
+# on_node NODE COMMAND...: replaces this shell by the command, on that node.
 on_node()
 {
     node=$1
@@ -18,13 +18,13 @@ on_node()
 }
 
 case $1 in
---rank) # LAYOUT COMMAND...: from hvdrun
+--rank) # LAYOUT COMMAND...: hvdrun runs this for each rank
     layout=$2
     shift 2
     [ "$HOROVOD_RANK" -lt "${layout%,*}" ] && on_node 0 "$@"
     on_node 1 "$@"
     ;;
---shell) # NODE COMMAND...: from mpirun, in place of ssh
+--shell) # NODE COMMAND...: mpirun runs this in place of ssh
     node=${2#node}
     shift 2
     on_node "$node" sh -c "$*"
@@ -65,7 +65,7 @@ await_link()
     exec {changes}<&-
 }
 
-# NAMESPACE NAMESPACE DEVICE
+# good_cable NAMESPACE NAMESPACE DEVICE: connects the namespaces by a perfect cable.
 good_cable()
 {
     ip link add "$3" netns "$1" type veth peer name "$3" netns "$2"
@@ -85,7 +85,7 @@ make_nodes()
     await_link
 }
 
-# COMMAND...: these two do not return.
+# by_mpirun COMMAND..., by_hvdrun COMMAND...: replace this shell by the launcher.
 by_mpirun()
 {
     hosts=node0:${layout%,*}
@@ -110,7 +110,7 @@ job=$!
 trap 'kill "$job" 2>/dev/null || :' INT TERM HUP
 status=0
 wait "$job" || status=$?
-while kill -0 "$job" 2>/dev/null; do # a signal has ended the wait, and is passed on
+while kill -0 "$job" 2>/dev/null; do # a signal, which the trap passes on, ended the wait
     status=0
     wait "$job" || status=$?
 done

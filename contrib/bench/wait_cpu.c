@@ -4,9 +4,10 @@
  *   hvdrun -np 4 wait_cpu [SECONDS [BYTES]]
  *
  * The last rank starts a tensor of BYTES (default 4096) SECONDS (default 10) after the
- * others. They wait for it once while it is agreed on, and once when its steps repeat and
- * are replayed. Rank 0 prints, for the rank that used the most, the processor time of the
- * whole process as a share of one core, and the wake-ups per second. */
+ * others. This is measured twice: for a tensor that ranks agree on by messages, and for
+ * one whose batch repeats and is replayed without messages. Rank 0 prints the processor
+ * time of the process that used the most, as a share of one core, and its wake-ups per
+ * second. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that the calling thread runs at once, on buffers that are agreed on
- * before. */
+/* Collectives that the calling thread runs at once, without agreement, on buffers that
+ * were given before. */
 #include "contrib/bench/direct/direct.h"
 
 #include <sched.h>
@@ -15,33 +15,37 @@
 #include "collectives/transport/shm/shm_reach.h"
 #include "pmix_boot/boot.h"
 
-/* Bytes of work between two checks of the rest of the job. */
+/* Bytes of work between two checks whether the job has failed. */
 static const int64_t stretch_bytes = 1 << 20;
 
-/* Empty polls before messages and failures are looked at. */
+/* Polls without progress after which the rest of the job is polled, too: messages and
+ * failures. */
 static const unsigned look_every = 64;
 
-/* Empty polls before sched_yield(): after so many, another program may occupy the
- * processor of the rank that is waited for. */
+/* Polls without progress after which the rank calls sched_yield(): another program may
+ * occupy the processor of the rank that it waits for. */
 static const unsigned patience = 4096;
 
-/* The same if ranks share CPUs, since the rank that is waited for may need this CPU. A
- * barrier of 4 ranks on 2 CPUs takes 1.6 us, and 2.8 us with ten times as many polls.
- * This is for direct calls only; requests wait as progress.c describes. */
+/* The same number if ranks share CPUs. It is small because the rank that this one waits
+ * for may need this CPU: a barrier of 4 ranks on 2 CPUs takes 1.6 us, and 2.8 us with ten
+ * times as many polls. This is for direct calls only; requests wait as progress.c
+ * describes. */
 static const unsigned crowded_patience = 2;
 
 struct hvd_direct {
     struct hvd_job *job;
     struct hvd_request *request;
     struct hvd_run *run;
-    bool leaks; /* the job has failed, and another rank may still write there */
+    /* the job has failed: destroy frees nothing, because another rank may still write to
+     * the memory */
+    bool leaks;
 };
 
 static struct hvd_job *opened;
-static const struct hvd_algorithm_choices *forced; /* NULL: the job's */
+static const struct hvd_algorithm_choices *forced; /* NULL: the job's algorithms */
 
-/* From open to close this thread drives the job (progress.h), but not between two calls,
- * where the program computes. */
+/* From open to close this thread drives the job (progress.h). Between two calls, where
+ * the program computes, the thread has the program's floating-point environment again. */
 static void pause_driving(struct hvd_job *job)
 {
     hvd_float_env_leave(hvd_progress_floats(&job->progress));
@@ -93,8 +97,8 @@ static int create_run(struct hvd_team *team, const struct hvd_batch *batch,
     return status;
 }
 
-/* Creates a batch in which every rank has as many rows as this one. NULL if out of
- * memory. */
+/* Creates a batch in which every rank has as many rows as this one. Returns NULL if out
+ * of memory. */
 static struct hvd_batch *create_batch(const struct hvd_job *job, enum hvd_kind kind,
                                       struct hvd_request *request)
 {
@@ -173,7 +177,8 @@ static unsigned patience_of(const struct hvd_job *job)
                                                                    : patience;
 }
 
-/* Polls the network and the rest of the job; called when the run has not moved. */
+/* Polls the network, and now and then the rest of the job. Called when the run has not
+ * moved. */
 static void look_around(struct hvd_job *job, unsigned polls)
 {
     if (job->net != NULL) {

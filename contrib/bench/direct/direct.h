@@ -17,8 +17,8 @@ void hvd_direct_close(void);
 
 struct hvd_algorithm_choices;
 
-/* Sets the algorithms of later plans (borrowed), the same on all ranks. NULL: the
- * job's. */
+/* Sets the algorithms for plans that are made later, the same on all ranks (borrowed).
+ * NULL: the job's algorithms. */
 void hvd_direct_choose(const struct hvd_algorithm_choices *choices);
 
 /* Prepares a collective of one tensor, or an allreduce of several, which can then run any

@@ -63,8 +63,8 @@ class Accelerator:
         return (time.perf_counter() - begin) / count * 1e3
 
     def queue(self, call, count, sleep_us=0):
-        """Returns the microseconds of a call: the caller's, and on the stream, which sleeps first. On the
-        CPU both are the caller's."""
+        """Returns the microseconds that a call takes the caller, and those that it takes on the stream. The
+        stream sleeps first, so that all calls are queued. On the CPU both are the caller's."""
         first, last = (torch.cuda.Event(enable_timing=True) if self.is_cuda else None
                        for _ in range(2))
         if self.is_cuda:

@@ -104,7 +104,7 @@ end_session()
     done
 }
 
-# verdict FILE: the counts of TAP, or the last line of output that has no lines for the summary.
+# verdict FILE: prints the counts of TAP, or the last line of an output without lines for the summary.
 verdict()
 {
     local good bad
@@ -126,7 +126,7 @@ findings()
     [ "$2" = 0 ] || grep -vE '^(ok|BAD|fig|\||not ok|1\.\.| *$)' "$1" | tail -n 6 | cut -c 1-240 | sed 's/^/> /'
 }
 
-# step NAME LIMIT COMMAND...: for at most LIMIT seconds. EXPECT is the exit status of success, default 0.
+# step NAME LIMIT COMMAND...: runs a command for at most LIMIT seconds. EXPECT is the exit status of success, default 0.
 step()
 {
     local name=$1 limit=$2 left begin=$SECONDS status pid took result words
@@ -157,7 +157,7 @@ step()
     findings "$work/out" $status | sed 's/^/   /' | tee -a "$summary"
 }
 
-# in_c NAME LIMIT COMMAND...: needs a GPU or the stand-ins.
+# in_c NAME LIMIT COMMAND...: runs a step that needs a GPU or the stand-ins, or skips it.
 in_c()
 {
     if [ "$device" = cuda ] || [ "$is_fake" != 0 ]; then
@@ -167,7 +167,7 @@ in_c()
     fi
 }
 
-# in_python NAME LIMIT COMMAND...: needs a GPU that torch sees, or the CPU.
+# in_python NAME LIMIT COMMAND...: runs a step that needs a GPU that torch sees, or the CPU; else skips it.
 in_python()
 {
     if [ "$is_fake" = 0 ] || [ "$device" = cpu ]; then
@@ -177,7 +177,7 @@ in_python()
     fi
 }
 
-# on_gpu NAME LIMIT COMMAND...: needs a GPU; no stand-in replaces it.
+# on_gpu NAME LIMIT COMMAND...: runs a step that needs a real GPU, or skips it.
 on_gpu()
 {
     if [ "$device" = cuda ] && [ "$is_fake" = 0 ]; then
@@ -187,7 +187,7 @@ on_gpu()
     fi
 }
 
-# Runs a program in C on this many ranks. NCCL accepts several ranks on one GPU if each claims to be on a host of
+# c_test NAME LIMIT RANKS PROGRAM...: runs a test in C. NCCL accepts several ranks on one GPU if each claims to be on a host of
 # its own.
 c_test()
 {
@@ -198,7 +198,7 @@ c_test()
         "$tests/$program" "$@"
 }
 
-# probe NAME LIMIT RANKS PART...: the ranks set their NCCL_HOSTID.
+# probe NAME LIMIT RANKS PART...: runs parts of probe.py, whose ranks set their NCCL_HOSTID.
 probe()
 {
     in_python "$1" "$2" "$hvdrun" -np "$3" "$python" -W ignore "$scripts/probe.py" "${@:4}" --device "$device"
@@ -273,7 +273,7 @@ HVD_GPU_PATH=host probe hostpath-2 45 2 hostpath
 
 probe distributed-1 40 1 futures distributed
 probe distributed-2 40 2 distributed wrappers
-EXPECT=137 probe kill-2 45 2 kill # hvdrun ends as the rank that was killed
+EXPECT=137 probe kill-2 45 2 kill # hvdrun ends with the status of the rank that was killed
 probe full-2 60 2 full
 probe big-1 45 1 big
 probe streams-2 60 2 streams graphs graphed

@@ -87,8 +87,9 @@ def beside(gpu, findings):
 
 
 def packing(gpu, findings):
-    """Measures groups of 8 equal tensors: packed, apart, and by the limit that hvd has measured, which is
-    right if "auto" is as fast as the faster of the two. Each turn is a job of its own."""
+    """Measures groups of 8 equal tensors: always packed, never packed, and packed up to the size that hvd
+    has measured ("auto"). "auto" should be as fast as the faster of the others. Each turn is a job of its
+    own."""
     sizes = [size for size in PACKED_SIZES if gpu.is_cuda or size <= 64 << 10]
     seen = {(size, how): [] for size in sizes for how in PACK_BELOW}
     for turn in range(2):
@@ -113,7 +114,7 @@ def packing(gpu, findings):
 
 
 def hostpath(gpu, findings):
-    """Measures the host path beside the copies that it needs at least."""
+    """Measures the host path, and for comparison only the copies down and up that it needs."""
     for mib in (1, 16, 128) if gpu.is_cuda else (1, 4):
         tensor = torch.ones(mib << 18, device=gpu.name)
         pinned = torch.empty(mib << 18, pin_memory=gpu.is_cuda)

@@ -7,7 +7,8 @@ RANK = int(os.environ.get('HOROVOD_RANK', 0))
 
 
 class Findings:
-    """Prints "ok", "BAD" for a defect, and "fig" for a figure: on rank 0, and defects on every rank."""
+    """Prints lines that begin with "ok", "BAD" for a defect, or "fig" for a figure. Every rank prints its
+    defects; only rank 0 prints the rest."""
 
     def __init__(self):
         self.defects = 0

@@ -33,7 +33,7 @@ static void add_chunks(struct bench_alternatives *list, enum hvd_algorithm algor
     }
 }
 
-/* Lists the alternatives of a collective that adds nothing up. */
+/* Lists the alternatives of a collective that only moves data. */
 static void list_moves(enum hvd_algorithm between, enum hvd_algorithm on_node,
                        struct hvd_job_shape shape, struct bench_alternatives *list)
 {
@@ -185,8 +185,8 @@ int bench_alternative_choose(const struct bench_sweep_size *size, int alternativ
 
 /* --- rows --- */
 
-/* Adds a row, unless the last row has the same algorithm and options. A row for which
- * there is no room is dropped. */
+/* Adds a row, unless the last row has the same algorithm and options. Drops the row if
+ * the list is full. */
 static void add_row(struct hvd_algorithm_rows *list, const struct hvd_algorithm_row *row,
                     int64_t from)
 {

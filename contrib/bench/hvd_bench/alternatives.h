@@ -25,26 +25,28 @@ struct bench_alternatives {
 void bench_alternatives_list(enum hvd_collective collective, struct hvd_job_shape shape,
                              struct bench_alternatives *out);
 
-/* Whether an alternative differs from the others at this size. */
+/* Whether to time an alternative at this size: LL carries only one line, and a chunk or
+ * window is of no use for small data. */
 bool bench_alternative_fits(const struct bench_alternative *alternative, int64_t bytes);
 
-/* The index of the alternative that the built-in table chooses. */
+/* Returns the index of the alternative that the built-in table chooses. */
 int bench_alternative_usual(const struct bench_alternatives *alternatives,
                             enum hvd_collective collective, struct hvd_job_shape shape,
                             int64_t bytes);
 
 /* The times of one alternative at one size. */
 struct bench_cell {
-    int turns; /* turns in which it was measured; 0: not at this size */
-    double seconds; /* seconds of a call, the smallest median of all turns */
-    /* The time divided by that of the usual alternative in the same round: the largest
-     * third quartile of all turns, and the geometric mean of their medians. */
+    int turns; /* turns in which it was measured; 0: not measured at this size */
+    double seconds; /* seconds of a call: the smallest of the medians of all turns */
+    /* Ratios of the time to that of the usual alternative in the same round. middle: the
+     * geometric mean of the medians of all turns. high: the largest third quartile of all
+     * turns. */
     double middle, high;
 };
 
 struct bench_sweep_size {
     int64_t bytes;
-    int usual; /* the alternative that the built-in table chooses */
+    int usual; /* index of the alternative that the built-in table chooses */
     struct bench_cell cells[BENCH_MOST_ALTERNATIVES];
 };
 
@@ -56,9 +58,9 @@ void bench_cell_add(struct bench_cell *cell, double seconds,
  * by at least 5 %; the usual one if there is none. */
 int bench_alternative_choose(const struct bench_sweep_size *size, int alternatives);
 
-/* Makes the rows of a table from the choice at each size; sizes ascend, [count] of both.
- * A choice holds from its size on. Between two sizes that both choose the usual
- * alternative, the rows of the built-in table are kept. */
+/* Makes the rows of a table from the alternatives that were chosen at `count` ascending
+ * sizes. A choice applies from its size up to the next one. Between two sizes that both
+ * choose the usual alternative, the rows of the built-in table are kept. */
 void bench_alternatives_rows(const struct bench_alternatives *alternatives,
                              enum hvd_collective collective, struct hvd_job_shape shape,
                              const struct bench_sweep_size *sizes, const int *chosen,

@@ -11,9 +11,8 @@
 /* All functions except finish and destroy are called on all ranks, one function after the
  * other. If one fails on some ranks, the caller tells the others. */
 struct bench_contender_ops {
-    /* Gets ready for a work, which must exist until finish. Returns
-     * HVD_ERR_UNSUPPORTED, with the reason, if the contender cannot do this work. finish
-     * is called in any case. */
+    /* Gets ready for a work, which exists until finish. Returns HVD_ERR_UNSUPPORTED, with
+     * the reason, if the contender cannot do this work. finish is called in any case. */
     int (*prepare)(void *self, struct bench_work *work, struct hvd_error *err);
     /* Runs the work `calls` times, back to back. *seconds: how long this rank took. */
     int (*run)(void *self, int calls, double *seconds, struct hvd_error *err);

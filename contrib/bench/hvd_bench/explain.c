@@ -14,7 +14,8 @@ enum {
     MOST_RANKS = 4096,
     MOST_NODE_RANKS = 1024,
     SHOWN_RANKS = 32,
-    /* the most steps of a tick that are compared with those of the next tick */
+    /* The most steps of a tick whose shapes are compared; a longer tick is always
+     * printed. */
     MOST_STEPS = 256
 };
 

@@ -31,7 +31,8 @@ struct bench_spread {
 /* Returns the spread of count > 0 values, which it sorts. */
 struct bench_spread bench_spread_of(double *values, int count);
 
-/* "allreduce", and the collective of a name; -1 if there is none. */
+/* Return the name of a collective, such as "allreduce", and the collective that has a
+ * name, or -1. */
 const char *bench_collective_name(enum bench_collective collective);
 int bench_collective_find(const char *name);
 
@@ -48,8 +49,8 @@ static inline bool bench_collective_ends_at_root(enum bench_collective collectiv
     return collective == BENCH_REDUCE || collective == BENCH_GATHER;
 }
 
-/* Whether the collective consists of messages between pairs of ranks, without a
- * schedule. */
+/* Whether the collective is sendrecv or pingpong: messages between pairs of ranks,
+ * without a schedule. */
 static inline bool bench_collective_is_of_pairs(enum bench_collective collective)
 {
     return collective == BENCH_SENDRECV || collective == BENCH_PINGPONG;

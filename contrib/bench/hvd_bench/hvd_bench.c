@@ -24,7 +24,8 @@ static const bench_contender_maker peers[BENCH_PEERS] = {
     [BENCH_BUILTIN] = bench_builtin_create,
 };
 
-/* Whether this rank prints errors in the options: all ranks read the same options. */
+/* Whether this rank is rank 0, which prints errors in the options. The other ranks find
+ * the same errors and stay silent. */
 static bool speaks_first(void)
 {
     const char *rank = getenv(HVD_ENV_RANK);
@@ -290,6 +291,7 @@ int main(int argc, char **argv)
         return 2;
     }
     sleep(1); /* a launcher ends all ranks when one fails: let rank 0 print first */
-    /* Files that are wrong here may be right on rank 0, which uses them alone. */
+    /* A file that cannot be written here may be writable on rank 0, which alone writes
+     * files. */
     return status < 0 ? 2 : act_on_options(&options, argc, argv);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network interface for Gloo, for peer_gloo.py and lab_train.py."""
+"""Chooses the network interface that Gloo uses in peer_gloo.py and lab_train.py."""
 
 import fcntl
 import os
@@ -8,7 +8,7 @@ import struct
 
 
 def address_of(interface):
-    """Returns the IPv4 address of the interface for other hosts, or None."""
+    """Returns the IPv4 address by which other hosts reach the interface, or None."""
     get_flags, get_address, up, loopback = 0x8913, 0x8915, 1, 8
     request = struct.pack('32s', interface.encode())
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
@@ -21,8 +21,8 @@ def address_of(interface):
 
 
 def choose():
-    """Returns this host's address. Gloo would use the one of the host name; if that is missing or
-    127.0.1.1, this selects another interface for Gloo."""
+    """Returns this host's address. By default Gloo uses the address of the host name. If that is missing
+    or a loopback address, such as 127.0.1.1, this function selects another interface for Gloo."""
     try:
         address = socket.gethostbyname(socket.gethostname())
         if not address.startswith('127.'):

@@ -22,7 +22,7 @@ struct bench_job {
     struct hvd_layout layout;
 };
 
-/* Joins the job. The caller has set mpi; the rest is filled. */
+/* Joins the job. The caller has set mpi; init fills in the other members. */
 int bench_job_init(struct bench_job *job, struct hvd_error *err);
 void bench_job_finish(struct bench_job *job); /* also leaves the job */
 
@@ -34,9 +34,9 @@ int bench_job_most(double *values, int count, struct hvd_error *err);
 /* Gathers `bytes` of each rank into all[size * bytes], in the order of the ranks. */
 int bench_job_gather(const void *mine, size_t bytes, void *all, struct hvd_error *err);
 
-/* Makes one status of those of all ranks: that of the lowest rank that failed. err then
- * names that rank, unless all ranks have the same reason. mine: this rank's status, *err
- * its reason. */
+/* Gathers the statuses of all ranks and returns 0, or the status of the lowest rank that
+ * failed. err then has its reason, and names the rank unless all ranks have the same
+ * reason. mine: this rank's status; *err has its reason. */
 int bench_job_agree(int mine, struct hvd_error *err);
 
 double bench_now(void); /* seconds, monotonic */

@@ -46,7 +46,7 @@ ALLREDUCE = ('backend', 'servers', 'per_server', 'ranks', 'bytes', 'time_us', 'a
 
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'examples', 'pytorch')
-# The names of lab_train.py, which cannot be imported without torch.
+# The names of the models in lab_train.py, which cannot be imported here: it needs torch.
 BACKENDS = ('hvd', 'gloo', 'gloo-views', 'gloo-fsdp', 'ddp', 'ddp-views', 'fsdp', 'alone')
 MODELS = ('mlp', 'conv', 'wide', 'resnet50')
 
@@ -198,7 +198,8 @@ def launch(options, servers, per_server, command, **env):
 
 
 def python_of(options, name):
-    """Returns the interpreter of a backend and its PYTHONPATH, in which hvd does not hide Horovod."""
+    """Returns the interpreter of a backend and its PYTHONPATH: empty for Horovod, so that hvd does not hide
+    it."""
     if name.startswith('horovod='):
         return name.partition('=')[2], ''
     source = SOURCE_PYTHON if os.path.isdir(SOURCE_PYTHON) else ''
@@ -206,7 +207,8 @@ def python_of(options, name):
 
 
 def train(options, name, servers, per_server):
-    """Returns the seconds of a step on the slowest rank. Ranks on other servers see the directory, too."""
+    """Runs a job and returns the seconds of a step on its slowest rank. The job's directory is in
+    options.out, which the ranks of all servers must see."""
     python, path = python_of(options, name)
     directory = tempfile.mkdtemp(prefix='job-', dir=options.out)
     try:
@@ -238,7 +240,7 @@ def layouts(options):
 
 
 def training_jobs(options):
-    """Returns the jobs. One process is always measured, because speed-up refers to it."""
+    """Returns the jobs. Jobs of one process are always among them, because speed-up refers to these."""
     return [(name, *each) for each in dict.fromkeys([(1, 1), *layouts(options)])
             for name in options.backends]
 
@@ -350,7 +352,7 @@ def draw_training(options, plt, rows):
 
 
 def draw_allreduce(options, plt, rows):
-    """Draws the smallest size, whose time depends on latency, and the largest, on bandwidth."""
+    """Draws the time of the smallest size, which depends on latency, and the bandwidth of the largest."""
     least, most = (choose(row['bytes'] for row in rows) for choose in (min, max))
     draw(options, plt, 'allreduce', 'allreduce of float32',
          ([row for row in rows if row['bytes'] == least], 'time_us',

@@ -36,7 +36,7 @@ SIZE = number('HOROVOD_SIZE', 'OMPI_COMM_WORLD_SIZE', 'SLURM_STEP_NUM_TASKS') or
 # --- models ---
 
 def linear_layers(pixels, width, count):
-    """Returns layers, `count` of them hidden."""
+    """Returns a perceptron with `count` hidden layers."""
     sizes = [3 * pixels * pixels, *[width] * count]
     hidden = [each for pair in zip(sizes, sizes[1:])
               for each in (torch.nn.Linear(*pair), torch.nn.ReLU())]
@@ -55,13 +55,14 @@ def conv(pixels):
 
 
 def resnet50(_):
-    """Returns the ResNet-50 of the examples, because Debian has no torchvision. Not installed with hvd."""
+    """Returns the ResNet-50 of the examples, because Debian has no torchvision. Works only in the source
+    tree, because the examples are not installed."""
     sys.path.append(os.path.join(HERE, '..', '..', 'examples', 'pytorch'))
     import networks
     return networks.resnet50(1000)
 
 
-# To reduce the gradients of mlp, 13 million, and of wide, 50 million, takes longer than to compute them.
+# mlp has 13 million gradients, wide 50 million: reducing them takes longer than computing them.
 MODELS = {'mlp': (lambda pixels: linear_layers(pixels, 2048, 2), 32),
           'wide': (lambda pixels: linear_layers(pixels, 4096, 3), 32),
           'conv': (conv, 32), 'resnet50': (resnet50, 64)}

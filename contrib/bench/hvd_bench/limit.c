@@ -87,8 +87,9 @@ static void wait_until(const struct bench_limit *limit, _Atomic uint64_t *number
 
 /* --- line --- */
 
-/* Sums up to one line of each rank. Two lines are used in turn: a rank that writes a line
- * again has seen all others start the sum after the one that used this line. */
+/* Sums up to one line of each rank. Each rank has two lines and uses them in turn. Before
+ * it writes a line again, all others have started the sum with its other line, so they
+ * have read this one. */
 static void sum_by_line(struct bench_limit *limit, const float *in, float *out,
                         int64_t count)
 {
@@ -161,8 +162,8 @@ static void copy_out(const struct sum *sum, float *out, const float *in, int64_t
     }
 }
 
-/* Adds up elements [begin, end) of a chunk from all ranks. copy: also into my slot of
- * results. */
+/* Adds up elements [begin, end) of a chunk from all ranks, into the output. copy: also
+ * into this rank's slot of results. */
 static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64_t end,
                       bool copy)
 {

@@ -6,10 +6,10 @@
  * There are three ways. All of them add in the order of the ranks:
  *   line    up to 56 bytes: data and sequence number in one cache line of each rank
  *   full    all ranks copy their input in, chunk by chunk, and each adds up everything;
- *           a chunk waits once
+ *           ranks wait for each other once per chunk
  *   parts   all ranks copy in, each adds up its part of the chunk and leaves the result
- *           for the others to fetch: less to add, but a chunk waits twice. Three chunks
- *           overlap
+ *           for the others to fetch: less to add, but ranks wait twice per chunk. Three
+ *           chunks overlap
  * Outputs may be written past the caches. Which way is fastest depends on the machine,
  * and on a virtual machine also on the moment: the caller tries the plans. */
 #ifndef HVD_BENCH_LIMIT_H
@@ -40,8 +40,8 @@ struct bench_limit {
     int rank;
     int ranks;
     int polls; /* polls before sched_yield() */
-    uint64_t lines; /* sums by line so far */
-    uint64_t chunks; /* chunks so far, by the other ways */
+    uint64_t lines; /* sums by `line` so far */
+    uint64_t chunks; /* chunks so far, by `full` and `parts` */
 };
 
 size_t bench_limit_memory_bytes(int ranks);

@@ -18,7 +18,8 @@ enum {
 /* seconds; shorter calls are sampled several at a time */
 static const double short_call = 1e-3;
 static const double long_call = 0.1; /* seconds; longer calls are sampled once */
-static const double too_long = 4; /* times a block's share of the time */
+/* a block is too long if it takes this many times its share of the time */
+static const double too_long = 4;
 
 /* The state of one bench_measure. */
 struct race {
@@ -84,8 +85,8 @@ static int check_contender(const struct race *race, int contender, struct hvd_er
     return bench_job_agree(status, err);
 }
 
-/* Runs a few short blocks and returns the fastest, because others may have been
- * disturbed. */
+/* Runs a few short blocks and returns the time of the fastest, because other programs may
+ * have disturbed the rest. */
 static int sample_block(const struct race *race, int contender, int calls,
                         double *seconds, struct hvd_error *err)
 {
@@ -121,9 +122,9 @@ static int choose_calls(const struct race *race, int contender, struct hvd_error
     return status;
 }
 
-/* Reduces the calls of the next block if this one took far too long, as it does when
- * other programs begin to use the machine. All ranks have the same times, so they agree.
- */
+/* Reduces the calls of the next block if this one took far too long, for example because
+ * other programs have begun to use the machine. All ranks have the same times, so they
+ * agree. */
 static void shorten_blocks(const struct race *race, int contender, double seconds)
 {
     const struct bench_options *options = race->field->options;
@@ -149,7 +150,7 @@ static void show_progress(const struct race *race, double part)
     bench_progress_show(progress, part, what, bench_now());
 }
 
-/* Runs one block of each contender. Another contender begins in each round. */
+/* Runs one block of each contender. In each round another contender goes first. */
 static int run_round(const struct race *race, int round, struct hvd_error *err)
 {
     int count = race->field->count, status = 0;

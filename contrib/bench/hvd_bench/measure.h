@@ -21,7 +21,7 @@ struct bench_field {
 
 /* The result of one contender on one work. */
 struct bench_row {
-    bool is_there; /* false: reason says why not */
+    bool is_there; /* false if it was not measured: reason says why */
     char reason[160];
     int calls; /* calls of a block */
     struct bench_spread seconds; /* seconds of a call */

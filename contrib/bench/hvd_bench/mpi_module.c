@@ -8,7 +8,7 @@
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/error.h"
 
-/* A process has one MPI: */
+/* These are not in a struct, because a process has only one MPI. */
 static MPI_Comm comm = MPI_COMM_NULL; /* with the ranks of hvd's job */
 static MPI_Datatype type;
 static MPI_Op operation;

@@ -60,7 +60,7 @@ enum set {
 
 /* The sets of values that a list may have. The name "" hides a value from users. */
 static const struct {
-    const char *what; /* begins the error about a word that is not in the set */
+    const char *what; /* first words of the error about a word that is not in the set */
     int count;
 } sets[] = {
     [COLLECTIVE] = {"unknown collective", BENCH_COLLECTIVES},
@@ -81,7 +81,7 @@ static const char *name_of(enum set set, int value)
                              : bench_peer_name((enum bench_peer)value);
 }
 
-/* Returns the value that a word names. =PROGRAM may follow the name of a peer. */
+/* Returns the value that a word names. For peers, the word may be NAME=PROGRAM. */
 static int find_value(enum set set, const char *word, struct hvd_error *err)
 {
     size_t length = set == PEER ? strcspn(word, "=") : strlen(word);
@@ -124,7 +124,7 @@ static int check_program(enum bench_peer peer, const char *word, struct hvd_erro
 
 /* --- options --- */
 
-/* The modes that an option goes with. */
+/* The modes in which an option is allowed. */
 enum {
     MEASURE = 1 << BENCH_MEASURE,
     EXPLAIN = 1 << BENCH_EXPLAIN,
@@ -136,8 +136,8 @@ enum {
 
 enum kind {
     FLAG,
-    TEXT, /* the text is kept */
-    NAMES, /* a struct bench_list of values of a set */
+    TEXT, /* an option whose text is kept */
+    NAMES, /* an option with a list of values of a set: struct bench_list */
     SIZES,
     BLOCKS,
     SECONDS

@@ -26,8 +26,8 @@ static int check_directory(const char *option, const char *path, struct hvd_erro
                           directory);
 }
 
-/* Checks that a file can be written. is_replaced: by a new file that is made beside
- * it. */
+/* Checks that a file can be written. is_replaced: a new file is made beside it and
+ * renamed, so the directory must be writable. */
 static int check_file(const char *option, const char *path, bool is_replaced,
                       struct hvd_error *err)
 {

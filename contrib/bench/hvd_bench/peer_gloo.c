@@ -36,7 +36,7 @@ struct answer {
 struct peer {
     pid_t pid;
     FILE *talk;
-    struct answer answer; /* the last one */
+    struct answer answer; /* the child's last answer */
 };
 
 /* Starts argv[0] with a socket as its standard input and output. Returns

@@ -35,7 +35,7 @@ def store_of(torch, *arguments):
 
 
 class Work:
-    """One line of the table, with an input and an output of the size of the collective's result."""
+    """A collective to measure, one line of the table, with its input and output."""
 
     def __init__(self, torch, collective, dtype, op, count):
         if collective in ('reduce', 'gather', 'scatter'):
@@ -125,7 +125,7 @@ class Child:
 
 def main():
     """Answers requests on standard output; the output of libraries goes to standard error."""
-    pr_set_pdeathsig = 1  # a child that is in a call does not notice the end of its parent
+    pr_set_pdeathsig = 1  # in a call, the child would not notice the end of its parent
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)
@@ -134,11 +134,11 @@ def main():
         try:
             child = child or Child()
             said = child.answer(*line.split())
-        except Exception as error:  # whatever it is, hvd-bench goes on without this peer
+        except Exception as error:  # whatever the error is, hvd-bench goes on without this peer
             kind = {No: 'no ', Wrong: 'wrong '}.get(type(error), f'no {type(error).__name__}: ')
             said = kind + ' '.join(str(error).split())[:200]
         print(said, file=answers, flush=True)
-    os._exit(0)  # nobody waits for libraries that take leave of each other
+    os._exit(0)  # ends without the clean-up of libraries, which may wait for other ranks
 
 
 if __name__ == '__main__':

@@ -3,9 +3,10 @@
  * rank of one node sends its data to its counterpart on the other, in active messages
  * that fit one segment of the receiver, which adds them up from UCX's own buffer. A
  * sender is at most one window ahead of what it has received, so that messages do not
- * pile up. It may already be in the next sum; the receiver adds its messages at once
- * nevertheless, because the calls of a block have the same input, and a barrier separates
- * blocks.
+ * pile up.
+ *
+ * A sender may already be in the next sum. The receiver adds its messages at once,
+ * because the calls of a block have the same input, and a barrier separates blocks.
  *
  * With several ranks on a node each pair exchanges its share of the bytes. The work
  * within the node is left out: this is a limit for the network part. */
@@ -21,9 +22,10 @@ enum {
     AM_ID = 2,
     MESSAGE = 64000, /* fits UCX_TCP_RX_SEG_SIZE, 64 KB, with its headers */
     WINDOW = 512 * 1024,
-    /* More than 2 * (WINDOW / MESSAGE + 1), the most messages ahead of the other rank. */
+    /* One rank is at most 2 * (WINDOW / MESSAGE + 1) messages ahead of the other; this is
+     * more. */
     HEADERS = 32,
-    /* Polls before sched_yield(), which is quick if no other process is ready. */
+    /* Polls before sched_yield(), a call that is quick if no other process is ready. */
     POLLS = 100,
     ADDRESS_BYTES = 2048
 };
@@ -37,8 +39,8 @@ struct peer {
     struct bench_work *work;
     char *in, *out; /* this rank's share */
     size_t bytes;
-    uint64_t sums; /* sums of this work so far */
-    uint64_t received; /* bytes received, over all sums of a work */
+    uint64_t sums; /* sums of the present work so far */
+    uint64_t received; /* bytes received so far, by all sums of the present work */
     int sending;
     uint64_t offsets[HEADERS]; /* headers of messages that may be in flight */
 };

@@ -4,9 +4,9 @@
 
     plot.py RESULTS.json OUT.png OUT.svg
 
-For each collective, type and operation: the time and the bus bandwidth against the size, one line
-for each library, with the quartiles as a band. plot.py --check: whether anything can be drawn.
-Needs matplotlib (Debian: python3-matplotlib).
+For each collective, type and operation it plots the time and the bus bandwidth against the size,
+with a line for each library and its quartiles as a band. plot.py --check only checks that
+matplotlib, which it needs, is installed (Debian: python3-matplotlib).
 """
 
 import collections
@@ -57,8 +57,8 @@ def machine_of(document):
 
 
 def read(path):
-    """Returns {title: {who: [rows by size]}} without barriers, which have no size, and a line about the
-    machine."""
+    """Returns the rows as {title: {who: [rows by size]}}, and a line about the machine. Leaves out
+    barriers, which have no size."""
     pictures = collections.defaultdict(lambda: collections.defaultdict(list))
     with open(path) as file:
         document = json.load(file)

@@ -16,7 +16,7 @@ struct bench_progress {
     bool is_drawn;
 };
 
-/* Begins a number of works. Times are seconds of one clock. */
+/* Starts the line for a number of works. All times are seconds of one clock. */
 void bench_progress_begin(struct bench_progress *progress, int total, double now);
 
 /* Shows the line. part: the share of the present work that is done, 0 to 1. Before begin,

@@ -13,8 +13,9 @@
 int bench_tune_file_write(const char *path, const struct hvd_algorithm_section *section,
                           struct hvd_error *err);
 
-/* Whether the nodes have different numbers of ranks. text then says which numbers, for
- * which jobs a section measured there would be, and how to spread the ranks evenly. */
+/* Whether the nodes have different numbers of ranks. If so, writes these numbers to text,
+ * with the jobs to which a section measured here would apply, and the way to spread the
+ * ranks evenly. */
 bool bench_tune_is_uneven(const struct hvd_layout *layout, char *text, size_t room);
 
 #endif

@@ -11,7 +11,8 @@
 double bench_value(enum hvd_op op, int rank, int size, int phase)
 {
     if (op == HVD_PRODUCT) {
-        return (phase + rank) % size == 0 ? 2 : 1; /* 2 for at most two of the ranks */
+        /* at each phase one rank has a 2, so that products stay small */
+        return (phase + rank) % size == 0 ? 2 : 1;
     }
     return (phase + 3 * rank) % BENCH_PERIOD;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inputs of the ranks and the expected results: small whole numbers, so that sums are
- * exact in every type. They repeat with a period of BENCH_PERIOD elements, which shifts
- * every 64 elements, so that everything repeats after BENCH_TILE elements. Pure. */
+ * exact in every type. The values repeat every BENCH_PERIOD elements. Every 64 elements
+ * one value is skipped, so that the whole pattern repeats after BENCH_TILE elements.
+ * Pure. */
 #ifndef HVD_BENCH_VALUES_H
 #define HVD_BENCH_VALUES_H
 

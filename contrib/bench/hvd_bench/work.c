@@ -71,8 +71,8 @@ void bench_work_finish(struct bench_work *work)
     work->input = work->output = NULL;
 }
 
-/* The values of a period in the type: two tiles, so that one tile can be read from any
- * element of the first. */
+/* The values of two tiles as bytes in the type, so that one whole tile can be read from
+ * any element of the first. */
 struct pattern {
     size_t bytes; /* bytes of an element */
     char tiles[2 * BENCH_TILE * 8];
@@ -154,8 +154,8 @@ static bool is_close(const struct bench_work *work, const char *found, const cha
     return work->op == HVD_AVERAGE && fabs(a - b) <= unit * (fabs(b) + 1);
 }
 
-/* Returns the first wrong element of a tile whose bytes differ; count if none is
- * wrong. */
+/* Returns the index of the first wrong element among those whose bytes differ; count if
+ * none is wrong. */
 static int64_t find_wrong(const struct bench_work *work, const char *found,
                           const char *wanted, int64_t count)
 {
@@ -181,8 +181,8 @@ static int fail_at(const struct bench_work *work, const char *found, const char 
                     bench_value_load(work->dtype, wanted));
 }
 
-/* Compares a part of the output with `pattern`, from element `place` of the pattern
- * on. */
+/* Compares a part of the output with `pattern`, beginning at element `place` of the
+ * pattern. */
 static int check_stretch(const struct bench_work *work, const struct pattern *pattern,
                          const char *found, int64_t count, int64_t place,
                          struct hvd_error *err)
@@ -233,7 +233,7 @@ static int check_blocks(const struct bench_work *work, const char *output,
     return status;
 }
 
-/* Compares the output with the input of `sender`, from element `place` on. */
+/* Compares the output with the input of `sender`, beginning at its element `place`. */
 static int check_sent(const struct bench_work *work, int sender, int64_t place,
                       const char *output, struct hvd_error *err)
 {

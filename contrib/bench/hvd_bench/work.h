@@ -43,7 +43,7 @@ void bench_work_fill(struct bench_work *work);
 int bench_work_check(const struct bench_work *work, const void *output, const char *who,
                      struct hvd_error *err);
 
-/* "allreduce float32 sum", for messages. Returns text. */
+/* Writes a title such as "allreduce float32 sum", for messages. Returns text. */
 const char *bench_work_title(const struct bench_work *work, char *text, size_t room);
 
 #endif

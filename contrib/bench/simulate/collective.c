@@ -10,8 +10,9 @@
 
 #include "collectives/schedule/schedule.h"
 
-/* The most bytes that are simulated: 64 chunks if one node stands for all, and whole_work
- * divided by the number of nodes otherwise, at least least_bytes. */
+/* The most bytes that are simulated, if one node stands for all: 64 chunks. If all nodes
+ * are simulated, whole_work is divided by their number, but at least least_bytes are
+ * simulated. */
 static const double mirrored_bytes = 16 << 20, whole_work = 64e6, least_bytes = 2 << 20;
 
 enum happening {
@@ -131,7 +132,7 @@ static void plan_event(struct world *world, struct event event)
     world->events[at] = event;
 }
 
-/* Takes the soonest event. False if there is none. */
+/* Takes the soonest event. Returns false if there is none. */
 static bool take_event(struct world *world, struct event *event)
 {
     struct event *heap = world->events, last;
@@ -688,8 +689,8 @@ static int run_bytes(struct world world, double bytes, struct simulate_result *r
     return status;
 }
 
-/* Simulates at most `most` bytes. If there are more, each further byte takes as long as
- * those of the second half of `most`. */
+/* Simulates `bytes` if they are at most `most`. Otherwise it simulates `most` bytes and
+ * extrapolates: each further byte takes as long as a byte of their second half. */
 static int run_part(const struct world *world, double bytes, double most,
                     struct simulate_result *result, struct hvd_error *err)
 {
@@ -724,7 +725,7 @@ int simulate_allreduce(const struct simulate_machine *machine, double bytes,
     if (status == 0 && world.is_mirrored) {
         status = run_part(&world, bytes, mirrored_bytes, result, err);
     }
-    /* the nodes do not all do the same */
+    /* simulates all nodes, if that was asked for or the nodes do not all do the same */
     if (!world.is_mirrored || status == HVD_ERR_PEER) {
         world.is_mirrored = false;
         status =

@@ -18,13 +18,13 @@ struct simulate_result {
 };
 
 /* Simulates an allreduce of `bytes` of float32 that all ranks start together. For large
- * sizes the first chunks are simulated, and the later of these give the time of each
- * further chunk.
+ * sizes only the first chunks are simulated; the time of each further chunk is
+ * extrapolated from their second half.
  *
- * If all nodes do the same, one is simulated and stands for the others: the k-th message
- * that one of its ranks sends to some local rank is the k-th that this one gets from that
- * local rank. Otherwise, and with is_whole, all ranks are simulated. The program ends if
- * it is out of memory. */
+ * If all nodes do the same, one node is simulated and stands for the others: a message to
+ * a rank of another node is delivered to the rank of this node that has the same local
+ * rank. Otherwise, and with is_whole, all ranks are simulated. The program ends if it is
+ * out of memory. */
 int simulate_allreduce(const struct simulate_machine *machine, double bytes,
                        bool is_whole, struct simulate_result *result,
                        struct hvd_error *err);

@@ -2,9 +2,9 @@
 /* The gradients of well-known models, in the order in which the backward pass computes
  * them, and the time of each.
  *
- * A layer takes the share of the backward pass that it has of the multiplications; its
- * gradients are ready at its end. Layers with many bytes and few multiplications (batch
- * norm, embeddings) take no time here. */
+ * A layer takes a share of the backward pass that is proportional to its multiplications;
+ * its gradients are ready when the layer ends. Layers with many bytes and few
+ * multiplications (batch norm, embeddings) take no time here. */
 #ifndef HVD_SIMULATE_MODELS_H
 #define HVD_SIMULATE_MODELS_H
 
@@ -18,7 +18,8 @@ enum {
 
 struct simulate_tensor {
     int64_t elements;
-    double ready; /* share of the backward pass that is over, 0 to 1 */
+    /* when the gradient is ready, as a share of the backward pass, 0 to 1 */
+    double ready;
 };
 
 struct simulate_model {
