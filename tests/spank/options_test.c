@@ -256,18 +256,26 @@ static bool is_listed(const char *word, size_t length, const char *list)
     return false;
 }
 
-/* Checks that each row of the page's tables of words names a word of one of the lists.
- * These rows begin with quoted words; a later table has messages. */
+/* Checks that each row of the page's tables of words, which begin with "| word", names a
+ * word of one of the lists. */
 static void test_rows(const char *page, const char *options, const char *plugstack)
 {
-    const char *end = strstr(page, "\n| message ");
+    const char *table = strstr(page, "\n| word ");
     int unknown = 0;
     int words = 0;
 
-    for (const char *row = strstr(page, "\n| `"); row != NULL && row < end;
-         row = strstr(row + 1, "\n| `")) {
+    for (const char *row = table; row != NULL; row = strstr(row + 1, "\n| ")) {
         const char *word = row + strlen("\n| ");
 
+        if (strstr(table, "\n\n") < row) { /* the row belongs to another table */
+            row = table = strstr(row, "\n| word ");
+            if (row == NULL) {
+                break;
+            }
+        }
+        if (*word != '`') {
+            continue;
+        }
         do {
             size_t length = strcspn(++word, "`");
 

@@ -13,7 +13,7 @@ import sys
 import sources
 
 PLAIN = '''
-address answer arrival awaited block bucket buffer build cached call change choice collect config
+address answer arrival awaited block bucket buffer build cached call change choice collect command config
 connect convert count creation decided device done door entry env environment error event fact
 factor failure file float fork formed handler hash head header id identity info input item key kind
 level library line link list loop mark matrix missing module named network note offer offset opening
