@@ -206,8 +206,8 @@ void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
 
 /* --- messages from below --- */
 
-/* Takes note that a rank below has joined. Ignores joins that were sent before a replay
- * began: those ranks send theirs again (joins.c). */
+/* Notes that a rank in a branch has joined. Ignores joins that were sent before a replay
+ * began, because those ranks send their joins again (joins.c). */
 static int take_join(struct hvd_agreement *agreement,
                      const struct hvd_branch_message *message, uint64_t rank)
 {

@@ -193,7 +193,7 @@ int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
 /* for tests and benchmarks */
 struct hvd_agreement_counts {
     uint64_t messages_up; /* sent by this rank */
-    uint64_t messages_down; /* sent by this rank: one per child */
+    uint64_t messages_down; /* sent by this rank, counted once per child */
     uint64_t received;
     uint64_t bytes_sent;
     uint64_t bytes_received;

@@ -16,7 +16,7 @@
  * rank, and short enough for a user who waits for an error. */
 static const int64_t patience_ns = 500000000;
 
-/* Flags of a CALL report, in the count of its record. */
+/* Flags of a CALL report, which are in its record's count. */
 enum {
     HAS_GAPS = 1,
     IS_ANSWER = 2,
@@ -205,7 +205,7 @@ static int end_for_number(struct hvd_agreement *agreement, int set,
     return hvd_set_aborts_disagree(agreement, hvd_sets_find(agreement->sets, set), text);
 }
 
-/* Asks the members which of them wait in a call before the highest. */
+/* Asks the members which of them wait in a call before the highest one known. */
 static int ask_members(struct hvd_agreement *agreement, int set,
                        const struct hvd_call_line *line)
 {
@@ -266,7 +266,7 @@ static int keep_highest(struct hvd_call_line *line, const struct hvd_waiting_cal
     return 0;
 }
 
-/* Rank 0 compares a call that waits with the highest one known. */
+/* On rank 0: compares a waiting call with the highest one known. */
 static int judge_call(struct hvd_agreement *agreement, int set,
                       struct hvd_call_line *line, const struct hvd_waiting_call *call,
                       unsigned flags)

@@ -57,12 +57,12 @@ struct hvd_call_line {
 
 /* The numbered calls of all process sets; all zeros if there are none. */
 struct hvd_call_order {
-    struct hvd_call_line *lines; /* [count] by set */
+    struct hvd_call_line *lines; /* [count] indexed by the number of the set */
     int count;
     int64_t look_ns; /* hvd_call_order_look has nothing to do before this time */
 };
 
-/* Takes note of a numbered call that this rank submits. Returns 0 or HVD_ERR_NOMEM. */
+/* Adds a numbered call that this rank submits. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_call_order_add(struct hvd_agreement *agreement, const struct hvd_entry *entry);
 
 /* To be called at look_ns while numbered calls are in flight: reports the calls that have
@@ -77,7 +77,7 @@ int hvd_call_order_take(struct hvd_agreement *agreement,
 int hvd_call_order_answer(struct hvd_agreement *agreement, int set, uint64_t number);
 int hvd_call_order_after_replay(struct hvd_agreement *agreement, int set);
 
-/* The set is removed: forgets its calls, because another set may get its number. */
+/* Forgets the calls of a set that is removed, because another set may get its number. */
 void hvd_call_order_forget(struct hvd_call_order *order, int set);
 void hvd_call_order_finish(struct hvd_call_order *order);
 

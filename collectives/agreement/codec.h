@@ -65,7 +65,7 @@ enum hvd_decision_kind {
     HVD_DECISION_CALL,
 };
 
-/* Starts every record. */
+/* The beginning of every record. */
 struct hvd_record {
     uint32_t kind;
     uint32_t count;
@@ -106,7 +106,8 @@ struct hvd_id_range {
     uint32_t count;
 };
 
-/* Adds id to the range, or writes the range with this record kind and begins another. */
+/* Adds id to the range if it is the next one. Otherwise writes the range as a record of
+ * this kind, and begins another range. */
 void hvd_put_id(struct hvd_writer *writer, uint32_t kind, struct hvd_id_range *range,
                 uint64_t id);
 void hvd_put_ids_end(struct hvd_writer *writer, uint32_t kind,

@@ -148,8 +148,8 @@ static void evict_cached(struct hvd_coordinator *coordinator,
     hvd_part_end(&part);
 }
 
-/* Evicts the tensors of a set that is being removed: a later set may get the same number,
- * and only the members know its tensors. */
+/* Evicts the tensors of a set that is being removed, because a later set may get its
+ * number. */
 static void evict_set(struct hvd_coordinator *coordinator, int set)
 {
     for (struct hvd_cached_tensor *cached = coordinator->cache->oldest; cached != NULL;
@@ -202,7 +202,8 @@ static uint64_t give_id(struct hvd_coordinator *coordinator,
         ready->status != 0) {
         return 0;
     }
-    if (old != NULL && !old->is_leaving) { /* all ranks describe the tensor anew */
+    /* the tensor has been described anew: its old id is outdated */
+    if (old != NULL && !old->is_leaving) {
         evict_cached(coordinator, old);
     }
     if (!make_room(coordinator)) {

@@ -75,20 +75,21 @@ int hvd_coordinator_make_message(struct hvd_coordinator *coordinator, uint64_t p
 int hvd_coordinator_tune(struct hvd_coordinator *coordinator, int64_t threshold,
                          int64_t cycle_ns);
 
-/* The set has been aborted: drops its tensors that are ready. */
+/* Drops the ready tensors of a set that has been aborted. */
 void hvd_coordinator_drop_set(struct hvd_coordinator *coordinator,
                               const struct hvd_set *set);
 
 /* --- replays --- */
 
-/* Returns the decisions on replays. */
+/* Returns the part that decides on replays. */
 struct hvd_replay_decisions *hvd_coordinator_replays(struct hvd_coordinator *coordinator);
 
-/* A replay has begun: drops those of its tensors that are ready, because they belong to
+/* To be called when a replay has begun: drops its ready tensors, because they belong to
  * its first cycle now. */
 void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator);
 
-/* The set's replay has ended on all ranks: decides on the tensors that were kept. */
+/* To be called when the set's replay has ended on all ranks: decides on the tensors that
+ * were kept. */
 int hvd_coordinator_end_replay(struct hvd_coordinator *coordinator, int set,
                                int64_t now_ns);
 

@@ -16,7 +16,7 @@ static struct hvd_queued_event *slot_of(const struct hvd_event_queue *queue,
     return &queue->ring[number & (queue->capacity - 1)];
 }
 
-/* Returns the set of an event that holds a reference to one, else NULL. */
+/* Returns the set to which the event holds a reference, or NULL. */
 static struct hvd_set *set_of(const struct hvd_agreement_event *event)
 {
     switch (event->kind) {

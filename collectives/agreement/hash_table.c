@@ -9,8 +9,8 @@
 
 static const size_t first_capacity = 64;
 
-/* Returns the index of the slot that has the item, or of the free slot for it. equal is
- * NULL: the item is known not to be in the table. */
+/* Returns the index of the slot that has the item, or of the free slot for it. equal may
+ * be NULL if the item is not in the table. */
 static size_t find_slot(const struct hvd_hash_table *table, uint64_t hash,
                         hvd_hash_table_equal equal, const void *key)
 {

@@ -28,20 +28,20 @@ struct hvd_joins {
 int hvd_joins_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
                      int64_t now_ns);
 
-/* Takes note that this rank or one below it has joined. */
+/* Notes that this rank, or one below it, has joined. */
 int hvd_joins_note(struct hvd_agreement *agreement, int rank, int64_t now_ns);
 
-/* Postpone a join until the end of a replay of the global set that has begun, and report
- * it then. */
+/* hvd_joins_on_replay: a replay of the global set has begun, so a join is postponed until
+ * the replay's end. hvd_joins_after_replay then reports the join. */
 int hvd_joins_on_replay(struct hvd_agreement *agreement);
 int hvd_joins_after_replay(struct hvd_agreement *agreement, int64_t now_ns);
 
-/* Takes the decision that all ranks have joined. */
+/* Carries out the decision that all ranks have joined. */
 int hvd_joins_take_end(struct hvd_agreement *agreement,
                        const struct hvd_batch_header *header);
 
-/* Ends this rank's join, which has been decided, unless a batch is still running that was
- * submitted before it. */
+/* Ends this rank's join, on which all ranks have agreed, unless an earlier batch is still
+ * running on this rank. */
 void hvd_joins_end_own(struct hvd_agreement *agreement);
 
 /* Forgets this rank's join, which has been dropped. With `all`, also forgets a join that

@@ -53,7 +53,7 @@ static void guess_again(struct hvd_period *period)
 void hvd_period_restart(struct hvd_period *period)
 {
     guess_again(period);
-    period->first_note = period->notes; /* older tensors may be gone */
+    period->first_note = period->notes; /* older tensors may have been freed */
     period->votes = 0;
 }
 

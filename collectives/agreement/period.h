@@ -30,8 +30,8 @@ struct hvd_repeated_batch {
 };
 
 struct hvd_period {
-    struct hvd_cached_tensor *
-        *tensors; /* [count], since the guess; the oldest are dropped */
+    /* [count] tensors since the guess, without the oldest ones */
+    struct hvd_cached_tensor **tensors;
     size_t count;
     size_t capacity;
     struct hvd_repeated_batch *batches; /* the batches of these tensors */
@@ -62,8 +62,8 @@ int hvd_period_note(struct hvd_period *period, struct hvd_cached_tensor *const *
                     size_t count, const struct hvd_repeated_batch *batch);
 
 /* Whether the next batches can be predicted: the last batches are a whole cycle, and
- * enough cycles came before. Then batches and tensors are those of that cycle, and
- * nothing may be noted until restart. */
+ * enough cycles came before. If so, `batches` and `tensors` hold this cycle, and nothing
+ * may be noted until restart. */
 bool hvd_period_is_due(struct hvd_period *period);
 
 /* Merges batches, after is_due has returned true. Adasum's batches are not merged,

@@ -312,7 +312,7 @@ static bool is_dropped(const struct hvd_ready_tensor *ready_tensor,
            hvd_set_fails(set, hvd_ready_tensor_descriptor(ready_tensor));
 }
 
-/* Returns an incomplete tensor that ends with the set, or NULL. */
+/* Returns an incomplete tensor that must fail because the set is aborted, or NULL. */
 static const struct hvd_ready_tensor *find_dropped(const struct hvd_ready_table *table,
                                                    const struct hvd_set *set)
 {

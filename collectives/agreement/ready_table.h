@@ -14,7 +14,7 @@
 
 struct hvd_rows {
     int64_t rank;
-    int64_t rows; /* first dimension of this rank's tensor */
+    int64_t rows; /* first dimension of the tensor on that rank */
 };
 
 /* One branch's report of a tensor. */
@@ -79,7 +79,7 @@ void hvd_ready_table_give_back(struct hvd_ready_table *table,
 /* Drops the reports of an incomplete tensor. */
 void hvd_ready_table_drop(struct hvd_ready_table *table, const struct hvd_key *key);
 
-/* Drops the tensors that end when the set is aborted. */
+/* Drops the tensors that must fail because the set is aborted. */
 void hvd_ready_table_drop_set(struct hvd_ready_table *table, const struct hvd_set *set);
 
 /* For an error message about differing descriptions: finds a rank that named the tensor
@@ -91,14 +91,14 @@ void hvd_ready_tensor_find_rank(const struct hvd_ready_table *table,
 const struct hvd_descriptor *
 hvd_ready_tensor_descriptor(const struct hvd_ready_tensor *ready_tensor);
 
-/* Write a report, or the reports of a complete tensor. An id of 0 means described in
- * full. */
+/* hvd_put_ready_tensor writes the reports of a complete tensor, hvd_put_tensor_report one
+ * report. A record with id 0 describes its tensor in full. */
 void hvd_put_ready_tensor(struct hvd_writer *writer,
                           const struct hvd_ready_tensor *ready_tensor);
 void hvd_put_tensor_report(struct hvd_writer *writer,
                            const struct hvd_tensor_report *report);
 
-/* Parses a report, whose record has been taken already; report borrows parts of the
+/* Parses a report, whose record the caller has already read; report borrows parts of the
  * message. If the tensor is described in full, fills *descriptor and lets report point to
  * it. Returns 0 or HVD_ERR_ARG. */
 int hvd_take_tensor_report(struct hvd_reader *reader, const struct hvd_record *record,

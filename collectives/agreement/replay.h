@@ -98,8 +98,8 @@ struct hvd_replay_priority {
     struct hvd_batch *running;
 };
 
-/* Batches, distributed over queues that run theirs in turn, and what each batch still
- * lacks on this rank. */
+/* The batches of a replay. They are distributed over queues, each of which runs its
+ * batches in turn. */
 struct hvd_replay_order {
     struct hvd_replay_batch *batches; /* [count] */
     size_t count;
@@ -143,7 +143,7 @@ void hvd_replays_finish(struct hvd_agreement *agreement);
 struct hvd_replay *hvd_replay_of(const struct hvd_agreement *agreement, int set);
 
 /* --- batches --- */
-/* This rank submits an entry whose name is that of a tensor of the replay. */
+/* Handles an entry of this rank whose name is that of a tensor of the replay. */
 int hvd_replay_submit(struct hvd_agreement *agreement, struct hvd_replay *replay,
                       struct hvd_entry *entry);
 
@@ -153,8 +153,8 @@ void hvd_replay_run(struct hvd_agreement *agreement, struct hvd_batch *batch);
 /* Returns how many batches of the replay this rank has started. */
 uint64_t hvd_replay_started(const struct hvd_replay *replay);
 
-/* A batch of the set, replayed or not, has run and its entries have ended: takes the
- * batch over, and starts the next one of its queue. */
+/* To be called when a batch of the set, replayed or not, has run and its entries have
+ * ended. Takes the batch over, and starts the next one of its queue. */
 int hvd_replay_finish_batch(struct hvd_agreement *agreement, struct hvd_batch *batch);
 
 /* Asks for the end of replays in which a tensor of this rank has waited too long for the

@@ -25,9 +25,10 @@ struct hvd_set_replays {
     uint64_t epoch; /* the number of the replay; 0: none is in force */
     size_t tensors; /* the number of its tensors */
     bool is_breaking;
-    /* batches of the replay that rank 0 had started when it last took note */
+    /* batches of the replay that rank 0 had started at its last decision on other
+     * tensors */
     uint64_t replayed;
-    size_t others; /* tensors decided on since then */
+    size_t others; /* tensors decided on since the replay last started a batch */
     /* ready tensors that wait until the replay has ended; not used for the global set */
     struct hvd_ready_tensor *kept;
     struct hvd_ready_tensor **kept_end;
@@ -300,7 +301,8 @@ int hvd_replay_decisions_note(struct hvd_replay_decisions *decisions,
     if (batch->may_repeat) {
         return note_repeated(decisions, replays, batch);
     }
-    if (replays->set->priorities == 1) { /* such a batch would break a replay: replay.h */
+    /* a batch that cannot be replayed breaks the replay of such a set (replay.h) */
+    if (replays->set->priorities == 1) {
         hvd_period_restart(&replays->period);
     }
     return 0;

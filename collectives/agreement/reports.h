@@ -41,7 +41,7 @@ int hvd_reports_add(struct hvd_agreement *agreement, const struct hvd_entry *ent
  * other rank, the report goes into the next message at once. */
 int hvd_reports_submit(struct hvd_agreement *agreement, const struct hvd_entry *entry);
 
-/* Add the tensors that a branch reports. The record has been taken already. */
+/* Add the tensors that a branch reports. The caller has already read the record. */
 int hvd_reports_take_cached(struct hvd_agreement *agreement,
                             struct hvd_branch_message *message,
                             const struct hvd_record *record);

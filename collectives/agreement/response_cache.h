@@ -76,7 +76,8 @@ struct hvd_cached_tensor *hvd_response_cache_add(struct hvd_response_cache *set,
 void hvd_response_cache_touch(struct hvd_response_cache *set,
                               struct hvd_cached_tensor *cached);
 
-/* position: of the message of decisions that evicts it. */
+/* Evicts the tensor. position: that of the message of decisions that evicts it
+ * (relay.h). */
 void hvd_response_cache_evict(struct hvd_response_cache *set,
                               struct hvd_cached_tensor *cached, uint64_t position);
 

@@ -23,7 +23,7 @@ struct hvd_set_changes {
 /* Whether this rank has asked to remove the set. */
 bool hvd_set_changes_is_removing(const struct hvd_agreement *agreement, int set);
 
-/* This rank asks to remove a set. */
+/* Requests the removal of a set for this rank. */
 int hvd_set_changes_submit_removal(struct hvd_agreement *agreement,
                                    struct hvd_entry *removal);
 

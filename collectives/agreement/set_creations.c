@@ -83,7 +83,7 @@ static int create_creation(const struct hvd_set_wish *wish, const struct hvd_set
     return 0;
 }
 
-/* Appends it to the lists of its name. */
+/* Appends the list to those of the same name. */
 static int insert_creation(struct hvd_set_creations *creations,
                            struct hvd_set_creation *creation)
 {
@@ -99,7 +99,7 @@ static int insert_creation(struct hvd_set_creations *creations,
     return 0;
 }
 
-/* Takes it out of the table, and frees it. */
+/* Takes the list out of the table, and frees it. */
 static void drop_creation(struct hvd_set_creations *creations,
                           struct hvd_set_creation *creation)
 {
@@ -128,7 +128,7 @@ static int index_of(const struct hvd_set_creation *creation, int rank)
     return hvd_rank_list_index(creation->ranks, creation->count, rank);
 }
 
-/* Whether the list has the rank, and it has not asked. */
+/* Whether the rank is in the list and has not asked for the set. */
 static bool lacks_rank(const struct hvd_set_creation *creation, int rank)
 {
     int index = index_of(creation, rank);
@@ -347,7 +347,7 @@ static void drop_told(struct hvd_set_creations *creations, struct hvd_set_creati
     }
 }
 
-/* Fails the lists that conflict with a new one, and the new one with them. */
+/* Fails the lists that conflict with a new list, and the new list as well. */
 static int fail_conflicting(struct hvd_set_creations *creations,
                             struct hvd_set_creation *added,
                             struct hvd_decision_writers *writers)

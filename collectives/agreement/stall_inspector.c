@@ -593,7 +593,7 @@ static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *e
 
 /* --- timed work --- */
 
-/* This rank waits too long for `entry`: reports it. */
+/* Reports that this rank has waited too long for `entry`. */
 static int complain_of(struct hvd_agreement *agreement, const struct hvd_entry *entry,
                        int64_t now_ns)
 {

@@ -32,7 +32,7 @@ struct hvd_agreement;
 struct hvd_record;
 
 struct hvd_stall_inspector {
-    int64_t look_ns; /* look has nothing to do before this time */
+    int64_t look_ns; /* hvd_stall_inspector_look has nothing to do before this time */
     int64_t said_ns; /* when this rank last sent STALL; 0: never */
     int64_t heard_ns; /* when the last ASK came; 0: none has */
     /* The last ASK */
@@ -54,7 +54,8 @@ struct hvd_stall_inspector {
  * gives up on branches that are silent. Sets look_ns anew. */
 int hvd_stall_inspector_look(struct hvd_agreement *agreement, int64_t now_ns);
 
-/* Some rank has waited too long: passes that up or, on rank 0, asks all ranks. */
+/* Handles a report that some rank has waited too long: passes it up or, on rank 0, asks
+ * all ranks. */
 int hvd_stall_inspector_report(struct hvd_agreement *agreement, int64_t now_ns);
 
 /* Answers rank 0's ASK. */

@@ -114,7 +114,7 @@ static struct hvd_stalled_tensor *add_tensor(struct hvd_stalled *list,
     return tensor;
 }
 
-/* Finds or adds a tensor; *out is NULL if the list ends before it. */
+/* Finds or adds a tensor; *out is NULL if the tensor is beyond the list's limit. */
 static int find_tensor(struct hvd_stalled *list, const struct hvd_key *key, int kind,
                        struct hvd_stalled_tensor **out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Maps process set and name to what this rank knows by that name. */
+/* Maps process set and name to this rank's record of the name. */
 #include "collectives/agreement/tensor_table.h"
 
 #include <stdlib.h>

@@ -46,7 +46,7 @@ static int check_ranks(const int *ranks, int count, int size, struct hvd_error *
 }
 
 enum {
-    MOST_REASON_BYTES = 280 /* of the text that all members get */
+    MOST_REASON_BYTES = 280 /* limit of the reason in the text that all members get */
 };
 
 /* Returns the number of this operation in the set, or a negative status. */

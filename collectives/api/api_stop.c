@@ -21,7 +21,8 @@ enum {
  * file-scope. */
 static struct {
     pthread_mutex_t lock;
-    /* hvd's handler was installed; if another one is there now, the program has set it */
+    /* hvd's handler has been installed; if another one is there now, the program has
+     * replaced it */
     bool is_watched[WATCHED];
     struct sigaction before[WATCHED]; /* the handlers that the program had */
     /* the process that installed them; a forked child does not ask for signals */
@@ -56,8 +57,8 @@ static void on_signal(int signal_number, siginfo_t *info, void *context)
     }
 }
 
-/* Installs hvd's handler. A signal that the program ignores stays ignored; hvd's handler
- * then calls the program's, on that handler's stack and with its mask. */
+/* Installs hvd's handler, which calls the handler that the program had, on that handler's
+ * stack and with its mask. A signal that the program ignores stays ignored. */
 static int watch_signal(int which)
 {
     struct sigaction now, ours;

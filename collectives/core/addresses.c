@@ -74,7 +74,7 @@ int hvd_addresses_on_all(struct hvd_addresses *addresses, const void *payload,
     struct hvd_reader reader = {.bytes = bytes};
 
     if (!addresses->are_wanted) {
-        return 0; /* this rank does not wait for them */
+        return 0; /* not between begin and end: ignore the message */
     }
     hvd_uplink_send_down(addresses->uplink, HVD_MESSAGE_ADDRESSES, payload, bytes);
     addresses->message = malloc(bytes);

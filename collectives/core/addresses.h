@@ -34,8 +34,8 @@ static inline bool hvd_addresses_are_complete(const struct hvd_addresses *addres
     return addresses->are_complete;
 }
 
-/* Return the address of each rank and its length, [size] each, once they are complete;
- * borrowed until end. */
+/* hvd_addresses_all returns the address of each rank, hvd_addresses_bytes the lengths,
+ * [size] each, once they are complete; borrowed until end. */
 const void *const *hvd_addresses_all(const struct hvd_addresses *addresses);
 const size_t *hvd_addresses_bytes(const struct hvd_addresses *addresses);
 
@@ -48,7 +48,7 @@ int hvd_addresses_begin(struct hvd_addresses *addresses, const void *address,
                         size_t bytes, struct hvd_error *err);
 void hvd_addresses_end(struct hvd_addresses *addresses);
 
-/* Handle the message with the address of one rank, and that with the addresses of all. */
+/* Handle a message with the address of one rank, or with the addresses of all ranks. */
 int hvd_addresses_on_one(struct hvd_addresses *addresses, const void *payload,
                          size_t bytes, struct hvd_error *err);
 int hvd_addresses_on_all(struct hvd_addresses *addresses, const void *payload,

@@ -34,7 +34,8 @@ static unsigned progress_teams(void *self, int64_t now_ns)
            (status == HVD_INPROGRESS ? HVD_SOURCE_WORKS : 0);
 }
 
-/* From now on signals of local ranks wake this rank; earlier ones are handled here. */
+/* Lets signals of local ranks wake this rank from now on, and handles those that came
+ * before. */
 static bool settle_teams(void *self, const struct hvd_timed_wait *wait)
 {
     return (progress_teams(self, wait->now_ns) & HVD_SOURCE_MOVED) == 0;

@@ -18,7 +18,7 @@ struct hvd_job;
 
 struct hvd_failure {
     bool has_failed;
-    struct hvd_error error; /* the error that all requests get from then on */
+    struct hvd_error error; /* the error that all requests get after the failure */
     bool leaks; /* another rank may still write to memory that was offered to it */
 };
 

@@ -84,7 +84,7 @@ static int open_report(struct hvd_job *job, struct hvd_error *err)
 }
 
 /* Pins the progress thread. A failure only costs speed, so it is logged and not returned.
- * A wrong list is a warning on the first rank of the node alone. */
+ * For a wrong list, only the first rank of the node logs a warning. */
 static void place_thread(struct hvd_job *job, const char *list)
 {
     const struct hvd_layout *layout = &job->boot->layout;

@@ -95,7 +95,7 @@ static inline bool hvd_loop_works(const struct hvd_loop *loop)
 void hvd_loop_add(struct hvd_loop *loop, const struct hvd_source *source, void *self,
                   const _Atomic bool *gate);
 
-/* Opens the gate of the source that was added with it, for good. */
+/* Opens the gate that was passed to hvd_loop_add, for good. */
 void hvd_loop_open_gate(struct hvd_loop *loop, const _Atomic bool *gate);
 
 /* Polls all sources once. Returns true if anything moved. */

@@ -28,8 +28,8 @@ static const char stalled_text[] =
 
 /* --- events of the agreement --- */
 
-/* Fails because a message about one tensor is too long. (Lists of tensors are sent in
- * parts.) */
+/* Reports the failure that a message about one tensor is too long. (Lists of tensors are
+ * sent in parts, so they cannot be too long.) */
 static int refuse_length(struct hvd_job *job, size_t bytes)
 {
     return hvd_fail(&job->negotiation.failure, HVD_ERR_ARG,

@@ -25,7 +25,7 @@ struct hvd_negotiation {
     struct hvd_entry *proposing; /* submissions that the agreement has not taken yet */
     int other_sets; /* the number of process sets besides the global one */
     struct hvd_error failure; /* why the agreement cannot go on, if that is known */
-    int culprit; /* the rank to blame for that */
+    int culprit; /* the rank to blame for the failure */
 };
 
 /* Whether the job has process sets besides the global one. */
@@ -47,7 +47,7 @@ int hvd_negotiation_open(struct hvd_job *job, struct hvd_error *err);
  * none. */
 int hvd_negotiation_suspect(const struct hvd_job *job, char *text, size_t bytes);
 
-/* Handle a message of a branch (sets.h), or of the parent. */
+/* Handle a message from a branch (sets.h), or from the parent. */
 void hvd_negotiation_on_reports(struct hvd_job *job, int branch, const void *payload,
                                 size_t bytes);
 void hvd_negotiation_on_decisions(struct hvd_job *job, const void *payload, size_t bytes);

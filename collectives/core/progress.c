@@ -27,17 +27,17 @@
  * the training threads. */
 static const int64_t spin_ns = 100000;
 
-/* How long to spin when there are fewer CPUs than threads: the spinning thread keeps the
- * one it waits for from running. */
+/* How long to spin when there are fewer CPUs than threads, because a spinning thread then
+ * keeps the thread that it waits for from running. */
 static const int64_t crowded_spin_ns = 20000;
 
 /* How long after a submission another one is expected. */
 static const int64_t wait_ns = 5000000;
 
-/* The longest timed wait where the program needs the only CPU itself. There, moving data
- * beside the program costs more than it hides, so the work is left to waiting threads of
- * any rank. Not used with GPUs, which move their data themselves once work is launched.
- */
+/* The longest timed wait when the program itself needs this rank's only CPU. Moving data
+ * beside the program would then cost more than it hides, so the work is left to threads
+ * that wait for a request, on any rank. Not used with GPUs, which move data themselves
+ * once work is launched. */
 static const int64_t crowded_wait_ns = 100000000;
 
 /* How many empty polls come before sched_yield(), which lets the awaited rank run if

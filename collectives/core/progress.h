@@ -69,7 +69,7 @@ static inline pthread_t hvd_progress_thread(const struct hvd_progress *progress)
     return progress->thread;
 }
 
-/* The floating-point environment that the driver gets back when it unlocks. */
+/* Returns the floating-point environment that the driver gets back when it unlocks. */
 static inline struct hvd_float_env *hvd_progress_floats(struct hvd_progress *progress)
 {
     return &progress->drivers_floats;

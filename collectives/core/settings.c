@@ -259,8 +259,8 @@ static void read_gpu_words(struct hvd_job_settings *settings)
         (enum hvd_gpu_direct)read_word(HVD_ENV_GPU_DIRECT, directs, "auto, on, off");
 }
 
-/* Reads HVD_GPU_ALLREDUCE, or else Horovod's two switches: hierarchical if any is on,
- * flat if one is set and none is on. */
+/* Reads HVD_GPU_ALLREDUCE or, if it is unset, Horovod's two switches: the allreduce is
+ * hierarchical if any of them is on, and flat if at least one is set but none is on. */
 static void read_gpu_allreduce(struct hvd_job_settings *settings)
 {
     static const char *const words[] = {

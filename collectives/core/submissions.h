@@ -41,7 +41,7 @@ static inline bool hvd_submissions_has_p2p(const struct hvd_submissions *submiss
     return atomic_load(&submissions->p2p.has_some);
 }
 
-/* The gate (loop.h) of the source that takes messages. */
+/* Returns the gate (loop.h) of the source that takes messages. */
 static inline const _Atomic bool *
 hvd_submissions_message_gate(const struct hvd_submissions *submissions)
 {

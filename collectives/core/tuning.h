@@ -21,8 +21,8 @@ struct hvd_tuning {
 /* Creates job->tuning on rank 0 if the user wants to tune; the loop closes it. */
 int hvd_tuning_create(struct hvd_job *job, struct hvd_error *err);
 
-/* Notes a batch that has ended, but whose entries have not. May change how tensors are
- * fused. The progress lock is held. */
+/* Notes a batch that has run, before its entries end. May change how tensors are fused.
+ * The progress lock is held. */
 int hvd_tuning_note(struct hvd_tuning *tuning, const struct hvd_batch *batch);
 
 #endif

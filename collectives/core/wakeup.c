@@ -110,7 +110,7 @@ int hvd_wakeup_watch_net(struct hvd_wakeup *wakeup, int fd, struct hvd_error *er
 void hvd_wakeup_notify(struct hvd_wakeup *wakeup)
 {
     eventfd_write(wakeup->wake, 1);
-    /* After the write: a thread that sees the flag finds a count to drain. */
+    /* set after the write, so that a thread that sees the flag finds a count to drain */
     atomic_store(&wakeup->was_rung, true);
 }
 
@@ -172,9 +172,9 @@ bool hvd_wakeup_ignore_net(const struct hvd_wakeup *wakeup)
     return wakeup->ignores_net;
 }
 
-/* Usually nothing was announced and nothing has been signalled, so loads come first: they
- * are cheaper than exchanges. Only the driver, which calls this, announces sleep; a
- * signal that is not visible yet is drained by a later call. */
+/* Usually nothing has been announced or signalled, so the loads come first, which are
+ * cheaper than exchanges. Only the driver, which calls this, announces sleep. A signal
+ * that is not visible yet is drained by a later call. */
 void hvd_wakeup_end_sleep(struct hvd_wakeup *wakeup)
 {
     eventfd_t rings;

@@ -30,7 +30,7 @@ struct hvd_batch_header {
 
 struct hvd_batch {
     struct hvd_batch *next;
-    struct hvd_batch_header header; /* a batch does not keep text */
+    struct hvd_batch_header header; /* its text is not kept */
     /* the set with id header.set; it is not removed before the batch has ended */
     struct hvd_set *set;
     struct hvd_entry **entries; /* [header.count] */

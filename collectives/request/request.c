@@ -226,6 +226,7 @@ int hvd_entry_end(struct hvd_entry *entry, int status, const char *text)
         return 0;
     }
     final = request->error.status;
-    atomic_store(&request->status, final); /* before the check for waiters: waiters.h */
+    /* before the check for waiters, so that no wake-up is lost (waiters.h) */
+    atomic_store(&request->status, final);
     return 1;
 }

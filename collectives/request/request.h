@@ -37,8 +37,8 @@ struct hvd_entry {
      * through. */
     void *result;
     int64_t result_rows;
-    /* Allocates `bytes` for result, which the owner of result frees; NULL: malloc is
-     * used. */
+    /* Allocates `bytes` bytes for result, which the owner of result frees. NULL: use
+     * malloc. */
     int (*allocate)(struct hvd_entry *entry, size_t bytes);
     /* Members for tensors on a GPU (collectives/gpu/): */
     int device; /* this rank's number of the GPU */
@@ -105,7 +105,7 @@ void hvd_request_reset(struct hvd_request *request);
  * is fine. */
 void hvd_request_destroy(struct hvd_request *request);
 
-/* Gives up one ownership; the last owner destroys the request. */
+/* Gives up one ownership of the request; the last owner destroys it. */
 void hvd_request_drop(struct hvd_request *request);
 
 /* Returns entry `index` if the request has been launched or has ended successfully, else

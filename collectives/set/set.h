@@ -20,7 +20,8 @@
 enum hvd_unnamed {
     HVD_UNNAMED_BARRIERS,
     HVD_UNNAMED_BARRIER_CALLS, /* numbered barriers; ranks that call them may disagree */
-    /* additions and removals of sets; counted in the global set, or in the created one */
+    /* additions and removals of sets; counted in the global set, or in the set that its
+     * members created */
     HVD_UNNAMED_SET_CHANGES,
     /* aborts of a set by this rank; other ranks do not compare these numbers */
     HVD_UNNAMED_ABORTS,

@@ -67,7 +67,7 @@ struct hvd_set *hvd_sets_add(struct hvd_sets *sets, int id, const int *ranks, in
                              const char *name);
 void hvd_sets_remove(struct hvd_sets *sets, struct hvd_set *set);
 
-/* Whether a number received from another rank is a rank of this branch. */
+/* Whether a number received from another rank is that of a rank in this branch. */
 bool hvd_sets_is_in_branch(const struct hvd_sets *sets, uint64_t rank, int branch);
 
 /* Returns the first member of the set that is in the branch and has not joined, or -1. */

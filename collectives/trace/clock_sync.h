@@ -53,7 +53,7 @@ void hvd_clock_sync_init(struct hvd_clock_sync *sync, struct hvd_uplink *uplink,
 /* Asks the parent if it is time to. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_clock_sync_progress(struct hvd_clock_sync *sync);
 
-/* Take a message HVD_MESSAGE_CLOCK_ASK of a child, or the parent's answer. Malformed
+/* Handle a child's message HVD_MESSAGE_CLOCK_ASK, or the parent's answer. Malformed
  * messages are ignored. */
 void hvd_clock_sync_on_ask(struct hvd_clock_sync *sync,
                            const struct hvd_uplink_event *event);

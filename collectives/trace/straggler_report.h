@@ -19,7 +19,7 @@ int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *
                                 const char *setting, struct hvd_straggler_report **out,
                                 struct hvd_error *err);
 
-/* A batch has ended on this rank. */
+/* Notes a batch that has ended on this rank. */
 void hvd_straggler_report_note(struct hvd_straggler_report *report,
                                const struct hvd_straggler_batch *batch);
 
@@ -27,8 +27,8 @@ void hvd_straggler_report_note(struct hvd_straggler_report *report,
 void hvd_straggler_report_merge(struct hvd_straggler_report *report, const void *payload,
                                 size_t bytes);
 
-/* All batches of the job have ended on this rank. Call it before the rank reports that to
- * its parent. */
+/* To be called when all batches of the job have ended on this rank, and before the rank
+ * reports that to its parent. */
 void hvd_straggler_report_close(struct hvd_straggler_report *report);
 
 /* Writes the report on rank 0, once; does nothing on other ranks. To be called when every

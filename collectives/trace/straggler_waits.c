@@ -169,7 +169,7 @@ static void take_out(struct hvd_straggler_waits *waits,
     *link = window->next;
 }
 
-/* A part of the window is complete: this rank's own, or a child's. If it was the last
+/* Adds a complete part of the window, this rank's own or a child's. If it was the last
  * part, passes the window on. */
 static void add_part(struct hvd_straggler_waits *waits,
                      struct hvd_straggler_window *window)
@@ -211,7 +211,8 @@ static void end_window(struct hvd_straggler_waits *waits, int priority)
 
 /* --- this rank's notes --- */
 
-/* Clocks of threads may differ by nanoseconds: a negative time counts as 0. */
+/* Converts to microseconds. Clocks of threads may differ by nanoseconds: a negative time
+ * counts as 0. */
 static uint32_t to_microseconds(int64_t ns)
 {
     int64_t us = ns > 0 ? (ns + 500) / 1000 : 0;

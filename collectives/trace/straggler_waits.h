@@ -63,10 +63,10 @@ struct hvd_straggler_kind {
 };
 
 struct hvd_straggler_rank {
-    int64_t last; /* number of batches in which it was the last */
-    int64_t late_us; /* sum of its latenesses */
-    int64_t most_late_us; /* largest of its latenesses */
-    /* time for which it waited for later ranks, added up over all queues */
+    int64_t last; /* number of batches in which this rank was the last */
+    int64_t late_us; /* sum of the rank's latenesses */
+    int64_t most_late_us; /* largest of the rank's latenesses */
+    /* time for which the rank waited for later ranks, added up over all queues */
     int64_t waited_us;
 };
 
@@ -92,7 +92,7 @@ void hvd_straggler_waits_destroy(struct hvd_straggler_waits *waits);
 void hvd_straggler_waits_note(struct hvd_straggler_waits *waits,
                               const struct hvd_straggler_batch *batch);
 
-/* No rank will note another batch: closes the last windows. */
+/* To be called when no rank will note another batch: closes the last windows. */
 void hvd_straggler_waits_close(struct hvd_straggler_waits *waits);
 
 /* Returns the next message for the parent, or false if there is none yet. *payload is

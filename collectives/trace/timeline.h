@@ -98,8 +98,8 @@ bool hvd_timeline_records_to(const struct hvd_timeline *timeline, const char *pa
 int hvd_timeline_begin(struct hvd_timeline *timeline, const char *path, bool marks_cycles,
                        struct hvd_error *err);
 
-/* On ranks other than 0: rank 0 will soon begin to record all ranks. Events are kept
- * until its START arrives. */
+/* To be called on ranks other than 0 if rank 0 will soon begin to record all ranks.
+ * Events are kept until rank 0's START arrives. */
 void hvd_timeline_expect(struct hvd_timeline *timeline);
 
 /* Rank 0: stops recording. Work that GPUs of other ranks are still doing may be missing.

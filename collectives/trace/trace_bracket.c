@@ -36,8 +36,9 @@ static void unmap_spot(struct spot *spot)
     }
 }
 
-/* Reads twice. The first read changes nothing; it takes the page faults, because a signal
- * could interrupt those. */
+/* Moves the bracket by reading two bytes into the mapped file. Reads twice: the first
+ * read changes nothing but takes the page faults, because a signal could interrupt those.
+ */
 static int swap_mapped(const struct spot *from, const struct spot *to)
 {
     static const char before_and_after[] = "] "

@@ -29,7 +29,7 @@ struct hvd_trace_row {
     /* a profiler's ranges (ranges.h) for the activities that have begun */
     uint64_t ranges[HVD_ROW_DEPTH];
     int depth; /* activities that have begun */
-    /* the message in flight; NULL: none is, or the row is a tensor's */
+    /* the message in flight; NULL if there is none, or the row is that of a tensor */
     const void *message;
     int *early; /* [early_count] ranks that have submitted the next tensor of this name */
     int early_count;
