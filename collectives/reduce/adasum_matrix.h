@@ -31,7 +31,7 @@ struct hvd_adasum_matrix {
     /* [tensors + 1]: the element of a row with which the slice of each tensor begins;
      * freed by the matrix */
     int64_t *begin;
-    int distance; /* between the rows of a pair */
+    int distance; /* the rows of a pair are r and r + distance */
     /* Set by init. */
     char *rows; /* consecutive rows */
     /* [pairs * tensors]: the sums of all tensors of the first pair, then of the second,

@@ -25,7 +25,7 @@ static inline struct hvd_divisor hvd_divisor_of(uint32_t by)
     while (UINT64_C(2) << divisor.shift < by) {
         divisor.shift++;
     }
-    /* less than `by`, as all later remainders */
+    /* `rest` is less than `by`, and so are all later remainders */
     rest = (UINT64_C(2) << divisor.shift) - by;
     upper = (rest << 32) / by;
     rest = (rest << 32) % by;

@@ -13,7 +13,7 @@
 struct block {
     const void *const *sources;
     int source_count;
-    size_t source_bytes; /* of one element */
+    size_t source_bytes; /* bytes of one element */
     size_t first;
     size_t count; /* at most HVD_BLOCK_ELEMENTS */
 };

@@ -16,9 +16,9 @@ struct hvd_kernels;
 
 /* Filled in by hvd_reduction_of. */
 struct hvd_reduction {
-    const struct hvd_kernels *kernels; /* of dtype, on this CPU */
+    const struct hvd_kernels *kernels; /* kernels of dtype for this CPU */
     enum hvd_dtype dtype;
-    size_t element_bytes; /* of dtype */
+    size_t element_bytes; /* bytes of one element of dtype */
     /* AVERAGE is SUM with a divisor set by the caller; ADASUM is not allowed */
     enum hvd_op op;
     /* 16-bit floats only: applied to elements as they are converted to float */

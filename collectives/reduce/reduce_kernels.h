@@ -47,11 +47,11 @@ struct hvd_kernels {
     /* One kernel for each op. It works on elements of dtype, or on floats if elements
      * must be converted first. NULL: dtype does not have the op. */
     hvd_combine_kernel *combine[HVD_OP_COUNT];
-    hvd_scale_kernel *scale; /* on the same elements; NULL: scaling changes nothing */
+    hvd_scale_kernel *scale; /* scales the same elements; NULL: scaling changes nothing */
     hvd_average_kernel *average; /* integers only; NULL: divide by scaling */
-    /* on elements, including 16-bit ones; NULL for integers */
+    /* adds elements of dtype, including 16-bit ones; NULL for integers */
     hvd_sum_scaled_kernel *sum_scaled;
-    /* on elements, including 16-bit ones; NULL for types other than float */
+    /* adds elements of dtype, including 16-bit ones; NULL for types other than float */
     hvd_sum_all_kernel *sum_all;
 
     /* The kernels from here on are for 16-bit floats, and NULL for all other types. */
@@ -59,9 +59,10 @@ struct hvd_kernels {
     /* left and out are float, right is 16-bit */
     hvd_combine_kernel *add_half[HVD_OP_COUNT];
     hvd_scale_kernel *scale_half;
-    hvd_convert_kernel *widen; /* to float */
-    hvd_scale_kernel *widen_scaled; /* to float, times the factor */
-    hvd_convert_kernel *narrow; /* from float */
+    hvd_convert_kernel *widen; /* converts 16-bit floats to float */
+    /* converts 16-bit floats to float and multiplies them by the factor */
+    hvd_scale_kernel *widen_scaled;
+    hvd_convert_kernel *narrow; /* converts float to 16-bit floats */
 };
 
 /* Elements per block, so that intermediate values stay in the L1 cache: two blocks of

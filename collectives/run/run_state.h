@@ -23,7 +23,7 @@ struct hvd_run {
     struct hvd_run_terms terms;
     struct hvd_entry **entries;
     int entry_count;
-    int64_t bytes; /* of all tensors of an allreduce */
+    int64_t bytes; /* bytes of all tensors of an allreduce */
     struct hvd_segments input;
     struct hvd_segments output;
     struct hvd_reduction reduction;
@@ -35,7 +35,7 @@ struct hvd_run {
     char *zeros; /* input and output of a joined rank, if others access them in place */
     bool is_done;
     struct hvd_schedule *schedule; /* NULL: nothing to move, or Adasum is computing */
-    const struct hvd_schedule_facts *facts; /* of the schedule */
+    const struct hvd_schedule_facts *facts; /* facts of the schedule */
     const struct hvd_step *steps;
     int64_t tick;
     int step;

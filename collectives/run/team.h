@@ -18,15 +18,15 @@ struct hvd_team {
     /* Set by the caller, borrowed. */
     struct hvd_net *net; /* NULL when all ranks of the job are on one node */
     struct hvd_shm_region *region;
-    uint32_t channel; /* of the net; keeps messages of different teams apart */
+    uint32_t channel; /* channel of the net; keeps messages of different teams apart */
     struct hvd_geometry geometry;
     const struct hvd_algorithm_table *algorithms; /* NULL: the built-in table */
     /* Set by init. */
-    struct hvd_shm *shm; /* of the region */
+    struct hvd_shm *shm; /* shared memory to which the region belongs */
     struct hvd_algorithm_choices choices; /* for the layout of the members */
-    const struct hvd_layout *layout; /* of the members */
+    const struct hvd_layout *layout; /* layout of the members */
     int rank; /* this rank's number among the members */
-    int node; /* of this rank */
+    int node; /* this rank's node, in layout */
     int local_rank; /* this rank's, among the members on its node */
     int local_size; /* members on this rank's node */
     int *ranks; /* [size]: ranks in the job */

@@ -48,7 +48,7 @@ struct hvd_teams {
     bool is_settled;
     struct hvd_error failure;
     hvd_batch_started started; /* NULL: not called */
-    void *context; /* of `started` */
+    void *context; /* first argument of `started` */
 };
 
 static void queue_destroy(const struct hvd_teams *teams, struct hvd_queue *queue)

@@ -19,7 +19,7 @@ struct parser {
     /* the section being parsed; NULL before the first */
     struct hvd_algorithm_section *section;
     int line;
-    char *rest; /* of the line, for next_word */
+    char *rest; /* rest of the line, for next_word */
     struct hvd_error *err;
 };
 

@@ -168,7 +168,8 @@ struct hvd_step {
             struct hvd_location own;
             bool is_partial;
             int peer;
-            bool to_output; /* to byte `output` of the output; else to location `to` */
+            /* adds to byte `output` of the output; false: to location `to` */
+            bool to_output;
             int64_t output;
             struct hvd_location to;
         } recv_reduce;
@@ -177,7 +178,7 @@ struct hvd_step {
             int64_t output;
         } copy;
         struct {
-            bool is_output; /* offers the output; else the input */
+            bool is_output; /* offers the output; false: the input */
             int64_t begin; /* the byte whose address is offered */
             struct hvd_location to;
         } offer;
@@ -211,7 +212,7 @@ struct hvd_schedule_query {
     enum hvd_collective collective;
     /* borrowed; NULL: the built-in table */
     const struct hvd_algorithm_choices *choices;
-    const struct hvd_layout *layout; /* of the ranks that take part; borrowed */
+    const struct hvd_layout *layout; /* layout of the ranks that take part; borrowed */
     int rank; /* this rank's number in the layout */
     struct hvd_geometry geometry;
     /* ALLREDUCE, REDUCESCATTER: number of elements of the input, bytes of an element, and

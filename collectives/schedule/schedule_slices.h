@@ -26,7 +26,7 @@
 #include "collectives/schedule/schedule_state.h"
 
 struct hvd_chunk {
-    struct hvd_range elements; /* of the input */
+    struct hvd_range elements; /* elements of the input */
     int slot;
 };
 

@@ -26,7 +26,7 @@ struct hvd_slice_ops;
  * only. */
 struct hvd_slices_setup {
     const struct hvd_slice_ops *ops;
-    int64_t chunk_elements; /* of every chunk but the last */
+    int64_t chunk_elements; /* elements of every chunk except the last */
     int64_t chunks;
     int slices; /* parts of a chunk, which different local ranks reduce */
     int owned; /* the largest number of slices that one rank of any node owns */
@@ -35,7 +35,7 @@ struct hvd_slices_setup {
     /* each node reduces its part of a slice for all nodes; false: it reduces all parts */
     bool is_cut;
     struct hvd_grid grid; /* multilevel */
-    struct hvd_grid_coords coords; /* of my node */
+    struct hvd_grid_coords coords; /* position of my node in the grid */
     /* ticks from packing a chunk to having received the other nodes' parts of its
      * result */
     int finals_lag;
@@ -49,7 +49,7 @@ struct hvd_pair_setup {
     /* elements of my output; the other rank sends the same ones of its input */
     struct hvd_range kept;
     int parts; /* 2: `sent` and `kept` are packed separately */
-    int64_t piece_elements; /* of every piece but the last */
+    int64_t piece_elements; /* elements of every piece except the last */
     int64_t pieces;
     int per_slot; /* pieces that share a slot */
     int ring; /* pieces in flight */
@@ -87,12 +87,12 @@ struct hvd_cma_setup {
 
 struct hvd_cma_reduce_setup {
     int64_t piece_elements; /* elements of a share that a tick reduces or fetches */
-    int64_t pieces; /* of the largest share */
+    int64_t pieces; /* pieces of the largest share */
 };
 
 struct hvd_schedule {
     struct hvd_schedule_query query;
-    struct hvd_algorithm_row choice; /* for the schedule's size */
+    struct hvd_algorithm_row choice; /* row of the table for the schedule's size */
     int grid_levels;
     struct hvd_schedule_facts facts;
     void (*emit)(struct hvd_schedule *schedule, int64_t tick);

@@ -56,7 +56,7 @@ enum {
 struct trial {
     struct hvd_tuner_setting setting;
     double scores[LENGTH(rounds)]; /* by round: the logarithm of bytes / us */
-    /* in the first round its score, later the sum of the scores of all other rounds */
+    /* in the first round the score, later the sum of the scores of all other rounds */
     double sum;
 };
 
