@@ -73,11 +73,11 @@ static void list_sums(struct hvd_job_shape shape, struct bench_alternatives *lis
     }
 }
 
-/* Writes the name as a table has it after the size. */
+/* Writes the alternative's name as it stands in a table after the size. */
 static void name(struct bench_alternative *item)
 {
     const struct hvd_algorithm_row *row = &item->row;
-    /* at most one of the two is set */
+    /* At most one of the two sizes is set. */
     size_t bytes = row->chunk_bytes + row->window_bytes;
     char size[32] = "";
 

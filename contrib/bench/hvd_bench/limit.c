@@ -24,7 +24,7 @@ enum {
     SLOTS = 4,
     SLOT_BYTES = 256 * 1024,
     HEAD = 4096,
-    FEW_POLLS = 20, /* if ranks share cores */
+    FEW_POLLS = 20, /* polls if ranks share cores */
     MANY_POLLS = 20000,
     MOST_RANKS = 256,
     BLOCK = 1024 /* floats that stay in the first-level cache */

@@ -18,8 +18,8 @@ static const double mirrored_bytes = 16 << 20, whole_work = 64e6, least_bytes = 
 enum happening {
     WORK_ENDS, /* who: a node */
     MESSAGE_LEFT, /* who: the sender */
-    MESSAGE_BEGINS, /* reaches the receiver's card. who: the receiver */
-    MESSAGE_COMES, /* has arrived completely */
+    MESSAGE_BEGINS, /* the message reaches the receiver's card. who: the receiver */
+    MESSAGE_COMES, /* the message has arrived completely. who: the receiver */
     SIGNAL_SEEN, /* who: the player that gave the signal */
 };
 
@@ -28,7 +28,7 @@ struct event {
     uint64_t order; /* order of planning, for events at the same time */
     enum happening kind;
     int who;
-    uint64_t version; /* of the node whose work ends */
+    uint64_t version; /* version of the node whose work ends */
     int from; /* the sender of a message */
     double bytes;
 };
