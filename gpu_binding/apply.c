@@ -121,7 +121,7 @@ int hvd_apply_cpus(const struct hvd_plan *plan, int local_rank,
 
 int hvd_apply_memory(const struct hvd_plan *plan, int local_rank, struct hvd_error *err)
 {
-    /* As many memory nodes as a kernel can be built for. */
+    /* Has a bit for each memory node; no kernel can be built for more than 1024. */
     unsigned long nodes[1024 / (8 * sizeof(unsigned long))] = {0};
     const unsigned long bits = 8 * sizeof(nodes[0]);
     const struct hvd_plan_row *row = hvd_plan_row_of(plan, local_rank);
@@ -139,7 +139,7 @@ int hvd_apply_memory(const struct hvd_plan *plan, int local_rank, struct hvd_err
                         local_rank, numa, 8 * sizeof(nodes));
     }
     nodes[numa / bits] = 1UL << (numa % bits);
-    /* The kernel reads one bit less than it is told. */
+    /* set_mempolicy uses one bit less than the number that it is given. */
     if (syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, 8 * sizeof(nodes) + 1) < 0) {
         return hvd_fail(err, HVD_ERR_SYS, "rank %d: cannot prefer memory node %lu: %m",
                         local_rank, numa);
@@ -164,7 +164,8 @@ static void format_gpu_list(const struct hvd_gpu_list *gpus, char *text, size_t 
     }
 }
 
-/* Hands variables to the setter and remembers the first that it refused. */
+/* Passes variables on to the setter, and keeps the name of the first one that the setter
+ * could not set. */
 struct exporter {
     hvd_env_setter setter;
     void *context;

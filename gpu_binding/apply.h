@@ -22,8 +22,8 @@ int hvd_apply_cpus(const struct hvd_plan *plan, int local_rank,
                    const struct hvd_cpuset *limit, struct hvd_cpuset *bound,
                    struct hvd_error *err);
 
-/* Prefers the row's memory node (MPOL_PREFERRED, so a full node is no failure). Does
- * nothing for a row without a memory node. */
+/* Makes the kernel prefer the row's memory node for the calling thread (MPOL_PREFERRED,
+ * so a full node is no failure). Does nothing for a row without a memory node. */
 int hvd_apply_memory(const struct hvd_plan *plan, int local_rank, struct hvd_error *err);
 
 /* Sets one variable. Returns 0, or anything else on failure. If overwrite is false, an
@@ -33,8 +33,8 @@ typedef int (*hvd_env_setter)(void *context, const char *name, const char *value
 
 /* Passes the row's environment to setter; NULL sets it in this process. HVD_CPUS (from
  * bound), HVD_NIC (empty for none) and, with a GPU, HVD_GPU_LIST and HVD_GPU_INDEX
- * replace existing values, which may be those of an outer launch. UCX_NET_DEVICES with a
- * NIC, and CUDA_DEVICE_ORDER with a GPU, are set only if they are unset. */
+ * replace existing values, because those may come from an outer launch. UCX_NET_DEVICES
+ * (with a NIC) and CUDA_DEVICE_ORDER (with a GPU) are set only if they are unset. */
 int hvd_apply_env(const struct hvd_plan *plan, int local_rank,
                   const struct hvd_cpuset *bound, hvd_env_setter setter, void *context,
                   struct hvd_error *err);

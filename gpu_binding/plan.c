@@ -275,7 +275,7 @@ int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank)
     for (int i = 0; i < plan->row_count; i++) {
         sharing += hvd_cpuset_is_equal(&plan->rows[i].cpus, &row->cpus);
     }
-    assert(sharing > 0); /* the row itself */
+    assert(sharing > 0); /* it counts at least the row itself */
     return row->core_count > sharing ? row->core_count / sharing : 1;
 }
 

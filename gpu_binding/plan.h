@@ -20,8 +20,8 @@ enum hvd_bind_mode {
      * the GPU's memory node first. If there are more ranks than cores, they share all
      * cores. */
     HVD_BIND_SOCKET,
-    /* The same, but at most cpus_per_rank cores. If there are more ranks than cores, each
-     * rank gets hardware threads. */
+    /* As HVD_BIND_SOCKET, but a rank gets at most cpus_per_rank cores. If there are more
+     * ranks than cores, each rank gets hardware threads. */
     HVD_BIND_CORE,
 };
 

@@ -10,7 +10,8 @@
 struct hvd_plan_work {
     const struct hvd_topology *topology;
     struct hvd_plan_options options;
-    struct hvd_cpuset usable; /* the allowed cpus that threads_per_core leaves */
+    /* the allowed cpus, without those above the limit threads_per_core */
+    struct hvd_cpuset usable;
     struct hvd_plan *plan;
 };
 

@@ -19,8 +19,9 @@ static const char *const unwanted[] = {
     "gl", "opencl", "cuda", "nvml", "rsmi", "levelzero", "pci",
 };
 
-/* Configures hwloc, and reads an XML file already. INCLUDE_DISALLOWED keeps the whole
- * node: without it, a GPU's socket is unknown if the step may not use that socket. */
+/* Configures hwloc; if an XML file is named, hwloc reads it here already.
+ * INCLUDE_DISALLOWED keeps the whole node: without it, a GPU's socket is unknown if the
+ * step may not use that socket. */
 static int configure(hwloc_topology_t hwloc, const char *xml_file, struct hvd_error *err)
 {
     for (unsigned i = 0; i < sizeof(unwanted) / sizeof(unwanted[0]); i++) {

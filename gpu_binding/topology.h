@@ -50,15 +50,15 @@ struct hvd_nic {
     bool is_infiniband;
 };
 
-/* The innermost thing that a GPU and a NIC share, nearest first; words as in nvidia-smi
- * topo -m. */
+/* How near a NIC is to a GPU, nearest first: the smallest part of the machine that both
+ * are attached to. The names are those of nvidia-smi topo -m. */
 enum hvd_closeness {
     HVD_CLOSE_PIX, /* one PCIe switch */
     HVD_CLOSE_PXB, /* several PCIe switches */
     HVD_CLOSE_PHB, /* the host bridge */
     HVD_CLOSE_NUMA,
     HVD_CLOSE_SOCKET,
-    HVD_CLOSE_SYS, /* nothing */
+    HVD_CLOSE_SYS, /* different sockets */
 };
 
 struct hvd_topology {

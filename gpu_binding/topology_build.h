@@ -17,12 +17,12 @@ struct hvd_topology_build {
  * HVD_ERR_UNSUPPORTED on failure. */
 int hvd_topology_add_cpus(struct hvd_topology_build *build, struct hvd_error *err);
 
-/* Adds GPUs, NICs and their closeness. The cpus must be there. */
+/* Adds GPUs, NICs and their closeness. Call it after hvd_topology_add_cpus. */
 int hvd_topology_add_devices(struct hvd_topology_build *build, struct hvd_error *err);
 
 /* Return the index of the one socket (memory node) that the object's cpus belong to;
- * HVD_NONE if they belong to several or to none. The sockets (memory nodes) must be
- * there. */
+ * HVD_NONE if they belong to several or to none. Call them when the sockets (memory
+ * nodes) have been added. */
 int hvd_topology_socket_of(const struct hvd_topology_build *build, hwloc_obj_t object);
 int hvd_topology_numa_of(const struct hvd_topology_build *build, hwloc_obj_t object);
 

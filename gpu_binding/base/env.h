@@ -11,14 +11,14 @@
 
 /* Seconds that hvd_init waits for all ranks. Default: 60. */
 #define HVD_ENV_START_TIMEOUT "HVD_START_TIMEOUT"
-/* Another name of HVD_START_TIMEOUT, which has precedence. */
+/* Horovod's name for HVD_START_TIMEOUT. Ignored if HVD_START_TIMEOUT is set, too. */
 #define HVD_ENV_GLOO_TIMEOUT "HOROVOD_GLOO_TIMEOUT_SECONDS"
 /* Network interfaces for all connections but those of UCX and NCCL, such as eth0; the
  * first one that works is used. Ranks listen on the addresses of these interfaces only;
  * horovod.run and the registry of tf.data services listen on the first. Default:
  * UCX_NET_DEVICES if it names interfaces, else all, fastest first. */
 #define HVD_ENV_IFACE "HVD_IFACE"
-/* Another name of HVD_IFACE, which has precedence. */
+/* Horovod's name for HVD_IFACE. Ignored if HVD_IFACE is set, too. */
 #define HVD_ENV_GLOO_IFACE "HOROVOD_GLOO_IFACE"
 /* The TCP ports that hvd may listen on, such as 60001-63000. A job on several nodes
  * without RDMA needs two for each rank. One more is needed for MASTER_PORT, and one on
@@ -60,8 +60,8 @@
 #define HVD_ENV_FUSION_THRESHOLD "HOROVOD_FUSION_THRESHOLD"
 /* Milliseconds between two rounds of agreement. Default: 1. */
 #define HVD_ENV_CYCLE_TIME "HOROVOD_CYCLE_TIME"
-/* How many tensors the response cache remembers, so that ranks agree on them by number.
- * Default: 1024. */
+/* The number of tensors in the response cache, which lets ranks agree on a tensor by its
+ * number. Default: 1024. */
 #define HVD_ENV_CACHE_CAPACITY "HOROVOD_CACHE_CAPACITY"
 /* 1: the tensors of a group are fused with no others. Default: 0. */
 #define HVD_ENV_DISABLE_GROUP_FUSION "HOROVOD_DISABLE_GROUP_FUSION"
@@ -71,15 +71,17 @@
 /* 1: search for the fusion threshold and the cycle time that are fastest for this job.
  * Default: 0. */
 #define HVD_ENV_AUTOTUNE "HOROVOD_AUTOTUNE"
-/* The file to which the search writes its trials. Default: none. */
+/* The file to which the search of HOROVOD_AUTOTUNE writes its trials. Default: none. */
 #define HVD_ENV_AUTOTUNE_LOG "HOROVOD_AUTOTUNE_LOG"
-/* Number of trials at the start that do not count. Default: 3. */
+/* The number of trials at the start of the search whose results are discarded. Default:
+ * 3. */
 #define HVD_ENV_AUTOTUNE_WARMUP "HOROVOD_AUTOTUNE_WARMUP_SAMPLES"
-/* Training steps per trial. Default: 10. */
+/* Training steps in each trial of the search. Default: 10. */
 #define HVD_ENV_AUTOTUNE_STEPS "HOROVOD_AUTOTUNE_STEPS_PER_SAMPLE"
-/* The largest number of trials. Default: 20. */
+/* The largest number of trials of the search. Default: 20. */
 #define HVD_ENV_AUTOTUNE_SAMPLES "HOROVOD_AUTOTUNE_BAYES_OPT_MAX_SAMPLES"
-/* 0 to 1; accepted without effect, since the noise is measured. Default: 0.8. */
+/* A number from 0 to 1, accepted without effect: the search measures the noise. Default:
+ * 0.8. */
 #define HVD_ENV_AUTOTUNE_NOISE "HOROVOD_AUTOTUNE_GAUSSIAN_PROCESS_NOISE"
 
 /* --- Reports ---
@@ -190,8 +192,9 @@
 /* The cards that UCX may use: mlx5_0:1,... */
 #define HVD_ENV_UCX_NET_DEVICES "UCX_NET_DEVICES"
 /* For PyTorch, Lightning, Accelerate, DeepSpeed and Composer: the rank and the number of
- * ranks, both again on its node, and, under two names, the number of the node. hvdrun
- * replaces existing values, because two ranks cannot have the same number. */
+ * ranks in the job, the same two numbers on the node, and the number of the node under
+ * two names. hvdrun replaces existing values, because two ranks cannot have the same
+ * number. */
 #define HVD_ENV_TORCH_RANK "RANK"
 #define HVD_ENV_TORCH_SIZE "WORLD_SIZE"
 #define HVD_ENV_TORCH_LOCAL_RANK "LOCAL_RANK"
@@ -225,7 +228,7 @@
 #define HVD_ENV_TORCH_GLOO_IFNAME "GLOO_SOCKET_IFNAME"
 /* PCI_BUS_ID, so that CUDA numbers GPUs as Slurm does. */
 #define HVD_ENV_CUDA_DEVICE_ORDER "CUDA_DEVICE_ORDER"
-/* The directory of the package horovod is added at the end. */
+/* The plugin and hvdrun append the directory of the package horovod. */
 #define HVD_ENV_PYTHONPATH "PYTHONPATH"
 /* 1: Python prints at once, without buffering. Set by hvdrun. */
 #define HVD_ENV_PYTHON_UNBUFFERED "PYTHONUNBUFFERED"
@@ -236,38 +239,38 @@
  * hvd reads these to tell a rank of a job from a single process; hvd-info reads them,
  * too. */
 
-/* PMIx is served. */
+/* Set if the launcher provides PMIx. */
 #define HVD_ENV_PMIX_NAMESPACE "PMIX_NAMESPACE"
 #define HVD_ENV_PMIX_RANK "PMIX_RANK"
 /* How PMIx checks who connects to it, for hvd-info --check: security.md. */
 #define HVD_ENV_PMIX_SECURITY "PMIX_SECURITY_MODE"
-/* A Slurm job. */
+/* Set in a Slurm job. */
 #define HVD_ENV_SLURM_JOB "SLURM_JOB_ID"
 #define HVD_ENV_SLURM_TASKS "SLURM_NTASKS"
 #define HVD_ENV_SLURM_NODE "SLURMD_NODENAME"
 /* Passed to the srun that kills a rank of an elastic job. */
 #define HVD_ENV_SLURM_CONF "SLURM_CONF"
-/* A task of srun. */
+/* Set in a task of srun. */
 #define HVD_ENV_SLURM_STEP "SLURM_STEP_ID"
 #define HVD_ENV_SLURM_STEP_TASKS "SLURM_STEP_NUM_TASKS"
-/* #SBATCH --hvd or salloc --hvd. */
+/* Set by #SBATCH --hvd or salloc --hvd. */
 #define HVD_ENV_SLURM_OPTION "SLURM_SPANK__SLURM_SPANK_OPTION_hvd_hvd"
-/* Open MPI. */
+/* Set by Open MPI. */
 #define HVD_ENV_OMPI_SIZE "OMPI_COMM_WORLD_SIZE"
-/* MPICH, Intel MPI, PALS, srun --mpi=pmi2. */
+/* Set by MPICH, Intel MPI, PALS, and srun --mpi=pmi2. */
 #define HVD_ENV_PMI_SIZE "PMI_SIZE"
 #define HVD_ENV_PMI_RANK "PMI_RANK"
-/* HPE Cray PALS. */
+/* Set by HPE Cray PALS. */
 #define HVD_ENV_PALS_RANK "PALS_RANKID"
-/* MPICH, Intel MPI. */
+/* Set by MPICH and Intel MPI. */
 #define HVD_ENV_HYDRA_LOCAL_SIZE "MPI_LOCALNRANKS"
-/* MVAPICH. */
+/* Set by MVAPICH. */
 #define HVD_ENV_MVAPICH_SIZE "MV2_COMM_WORLD_SIZE"
-/* IBM's jsrun. */
+/* Set by IBM's jsrun. */
 #define HVD_ENV_JSRUN_SIZE "JSM_NAMESPACE_SIZE"
-/* Flux. */
+/* Set by Flux. */
 #define HVD_ENV_FLUX_SIZE "FLUX_JOB_SIZE"
-/* torchrun. */
+/* Set by torchrun. */
 #define HVD_ENV_TORCHRUN_SIZE "GROUP_WORLD_SIZE"
 /* hvd-info: the GPUs of the step. The plugin resets CUDA_VISIBLE_DEVICES to the value
  * that Slurm gave the whole step, so that each rank sees all GPUs of the step on its
@@ -276,7 +279,7 @@
 #define HVD_ENV_SLURM_STEP_GPUS "SLURM_STEP_GPUS"
 #define HVD_ENV_SLURM_JOB_GPUS "SLURM_JOB_GPUS"
 #define HVD_ENV_SLURM_GPUS_ON_NODE "SLURM_GPUS_ON_NODE"
-/* hvd-info: the ranks of each node, such as 2(x3),1. */
+/* For hvd-info: the number of ranks on each node, such as 2(x3),1. */
 #define HVD_ENV_SLURM_STEP_TASKS_PER_NODE "SLURM_STEP_TASKS_PER_NODE"
 #define HVD_ENV_SLURM_TASKS_PER_NODE "SLURM_TASKS_PER_NODE"
 /* The number of ranks per node. If Slurm does not set it and all nodes have the same
@@ -300,7 +303,7 @@
 /* The rank in the step, and how Slurm distributes ranks. */
 #define HVD_ENV_SLURM_PROCID "SLURM_PROCID"
 #define HVD_ENV_SLURM_DISTRIBUTION "SLURM_DISTRIBUTION"
-/* The address of srun, and that of the node that it runs on. */
+/* The address of srun, and the address of the node that srun runs on. */
 #define HVD_ENV_SLURM_SRUN_HOST "SLURM_SRUN_COMM_HOST"
 #define HVD_ENV_SLURM_LAUNCH_NODE "SLURM_LAUNCH_NODE_IPADDR"
 /* How Slurm has bound the tasks to CPUs. */
@@ -322,12 +325,12 @@
 /* --- Set by the plugin in srun ---
  * Values that you set stay. */
 
-/* pmix. In a step, the type that srun used. */
+/* Set to pmix. Inside a step, Slurm sets it to the type that this step's srun used. */
 #define HVD_ENV_SLURM_MPI_TYPE "SLURM_MPI_TYPE"
 /* Seconds that PMIx waits for a node, from timeout= in plugstack.conf. Slurm's default:
  * 300. */
 #define HVD_ENV_SLURM_PMIX_TIMEOUT "SLURM_PMIX_TIMEOUT"
-/* ring, the algorithm of PMIx's fence that waits for all nodes. */
+/* Set to ring: PMIx's fence, which waits for all nodes, uses this algorithm. */
 #define HVD_ENV_SLURM_PMIX_FENCE "SLURM_PMIX_FENCE"
 
 /* --- Between the parts of hvd ---
@@ -373,8 +376,8 @@
 #define HVD_ENV_NCCL_IB_DISABLE "NCCL_IB_DISABLE"
 /* For tests: ranks with different values can share a GPU. */
 #define HVD_ENV_NCCL_HOSTID "NCCL_HOSTID"
-/* A warning names a setting that keeps NCCL from a faster path, such as NCCL_NET=Socket
- * or NCCL_P2P_LEVEL=LOC. */
+/* hvd warns if one of these keeps NCCL from a faster path, such as NCCL_NET=Socket or
+ * NCCL_P2P_LEVEL=LOC. */
 #define HVD_ENV_NCCL_NET "NCCL_NET"
 #define HVD_ENV_NCCL_P2P_DISABLE "NCCL_P2P_DISABLE"
 #define HVD_ENV_NCCL_P2P_LEVEL "NCCL_P2P_LEVEL"
@@ -413,7 +416,7 @@
 #define HVD_ENV_ADASUM_CHUNK "HOROVOD_ADASUM_MPI_CHUNK_SIZE"
 #define HVD_ENV_RENDEZVOUS_ADDR "HOROVOD_GLOO_RENDEZVOUS_ADDR"
 #define HVD_ENV_RENDEZVOUS_PORT "HOROVOD_GLOO_RENDEZVOUS_PORT"
-/* Use HVD_START_TIMEOUT. */
+/* Use HVD_START_TIMEOUT instead. */
 #define HVD_ENV_HOROVOD_START_TIMEOUT "HOROVOD_START_TIMEOUT"
 /* For building and testing Horovod, and for its other launchers. */
 #define HVD_ENV_MIXED_GPU "HOROVOD_ALLOW_MIXED_GPU_IMPL"
@@ -431,7 +434,7 @@
 #define HVD_ENV_FAMILY_NCCL "HOROVOD_NCCL_"
 #define HVD_ENV_FAMILY_SPARK "HOROVOD_SPARK_"
 #define HVD_ENV_FAMILY_ELASTIC "HOROVOD_ELASTIC"
-/* Any other name causes a warning that suggests similar names. */
+/* Any other name with this prefix causes a warning that suggests similar names. */
 #define HVD_ENV_FAMILY_ALL "HOROVOD_"
 
 #endif

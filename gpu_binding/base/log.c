@@ -17,7 +17,7 @@ static void print_line(enum hvd_log_level level, const char *line)
 
 static hvd_log_sink log_sink = print_line;
 static enum hvd_log_level log_least = HVD_LOG_WARN;
-static char log_who[32]; /* empty: lines have no stamp */
+static char log_who[32]; /* the name in each line's stamp; empty: lines have no stamp */
 
 void hvd_log_to(hvd_log_sink sink, enum hvd_log_level least)
 {
