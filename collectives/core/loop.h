@@ -10,12 +10,13 @@
  *   poll      one round: each source does what it can do now
  *   settle    the last check before sleeping
  *   deadline  when to poll although nothing has happened
- *   may_drain some rank wants to leave (rank 0): repeated until every source agrees
- *   drain     all ranks leave: nothing new begins; then has_drained is asked until every
- *             source agrees
+ *   may_drain some rank wants to leave: on rank 0, repeated until every source agrees
+ *   drain     all ranks leave: nothing new begins; has_drained is then repeated until
+ *             every source agrees
  *   end       all ranks have drained
  *   fail      the job cannot go on
- *   stop      from now on only the driver touches tensors; then close
+ *   stop      the source's network or device must no longer touch tensors
+ *   close     all sources have stopped
  *
  * Threads: the progress lock is held, except for stop and close, when no other thread is
  * left. */

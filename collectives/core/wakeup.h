@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The file descriptors on which this rank's threads sleep, and how they are woken.
  *
- *   inner   sockets, network, local_event, wake: the driver (progress.h) sleeps on it
- *   outer   inner, thread_event: the progress thread sleeps on it; while a waiter drives,
- *           inner is muted in outer if it would wake the thread
+ *   inner   an epoll descriptor for sockets, network, local_event and wake; the driver
+ *           (progress.h) sleeps on it
+ *   outer   an epoll descriptor for inner and thread_event; the progress thread sleeps on
+ *           it. While a waiter drives, inner is muted in outer if it would wake the
+ *           progress thread
  *
  * No event is lost on the way to sleep if the driver keeps this order:
  *   1. announce the sleep to submitting threads and local ranks:
