@@ -26,8 +26,8 @@ struct hvd_adasum_sums {
 int hvd_adasum_check(const char *name, enum hvd_dtype dtype, int ranks,
                      struct hvd_error *err);
 
-/* The dtype in which vectors of dtype are combined, called `work` below: float32 or
- * float64. */
+/* Returns the dtype in which vectors of dtype are combined, called `work` below: float32
+ * or float64. */
 enum hvd_dtype hvd_adasum_work_dtype(enum hvd_dtype dtype);
 
 /* work[i] = factor * raw[i], where raw is of dtype. They may overlap if raw does not end

@@ -39,7 +39,8 @@ static inline uint32_t hvd_upper_half_uint32_t(uint32_t a, uint32_t b)
     return (uint32_t)((uint64_t)a * b >> 32);
 }
 
-/* Built from four products of halves, because vector units multiply 32-bit numbers. */
+/* Computes the upper half from four products of 32-bit halves, because vector units
+ * multiply 32-bit numbers. */
 static inline uint64_t hvd_upper_half_uint64_t(uint64_t a, uint64_t b)
 {
     const uint64_t half = UINT32_MAX;

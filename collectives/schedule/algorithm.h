@@ -32,8 +32,8 @@ enum hvd_algorithm {
     HVD_ALGORITHM_LL, /* up to HVD_LINE_BYTES */
     HVD_ALGORITHM_ONE_SHOT,
     HVD_ALGORITHM_TWO_SHOT,
-    /* If ranks can read each other's memory. Else ONE_SHOT runs instead, or TWO_SHOT for
-     * an allreduce of more than two ranks. */
+    /* Runs if ranks can read each other's memory. Otherwise ONE_SHOT runs instead, or
+     * TWO_SHOT for an allreduce of more than two ranks. */
     HVD_ALGORITHM_CMA_REDUCE,
     /* For allreduce and reducescatter on several nodes. MULTILEVEL replaces LINEAR and
      * DIRECT if grid_levels allows more than one level. */
@@ -82,7 +82,8 @@ struct hvd_algorithm_rows {
 
 struct hvd_algorithm_choices {
     struct hvd_algorithm_rows of[HVD_COLLECTIVES];
-    int grid_levels; /* 1 to HVD_GRID_LEVELS; 0: as many as need the fewest messages */
+    /* 1 to HVD_GRID_LEVELS; 0: the number that needs the fewest messages */
+    int grid_levels;
 };
 
 /* Processors with a built-in table of their own. */

@@ -20,7 +20,8 @@ enum {
     GET_LAG = 2,
 };
 
-/* Receives a slice from the other one of two nodes and adds it to this node's. */
+/* Receives a slice from the other node, where there are two, and adds it to this node's
+ * slice. */
 static void recv_reduce(struct hvd_schedule *schedule, const struct hvd_chunk *chunk,
                         const struct hvd_slice_part *slice)
 {

@@ -116,7 +116,8 @@ static int find_owner(const struct hvd_schedule *schedule, const struct view *vi
 
 /* --- locations --- */
 
-/* Returns the most elements that one member reduces if the row has `count`. */
+/* Returns the most elements that one member reduces, out of `count` elements of its
+ * row. */
 static int64_t part_most(const struct hvd_schedule *schedule, int level, int64_t count)
 {
     return schedule->setup.slices.is_cut

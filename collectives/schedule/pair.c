@@ -118,7 +118,7 @@ static void choose_ranges(struct hvd_schedule *schedule)
     }
 }
 
-/* Chooses as few pieces as the longest possible one allows, all of about the same
+/* Cuts the data into the fewest pieces that are not too long, all of about the same
  * size. */
 static void choose_pieces(struct hvd_schedule *schedule)
 {

@@ -39,8 +39,8 @@ struct hvd_slice_part {
 
 /* The algorithm's part of a sum: how the slices of a chunk are reduced. */
 struct hvd_slice_ops {
-    /* Returns the bytes of RECV for a slice of slice_count elements. NULL: all ranks are
-     * on one node. */
+    /* Returns how many bytes of RECV a slice of slice_count elements needs. NULL: all
+     * ranks are on one node. */
     size_t (*recv_bytes)(const struct hvd_schedule *schedule, int64_t slice_count);
     /* Emits all steps of a tick between packing one chunk and copying another one out. */
     void (*advance)(struct hvd_schedule *schedule, int64_t tick);
