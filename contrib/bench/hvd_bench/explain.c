@@ -35,8 +35,8 @@ struct totals {
     int64_t waits; /* waits for other ranks of the node */
 };
 
-/* The kinds and peers of the steps of a tick. Ticks with the same shape are printed
- * once. */
+/* The kinds and peers of the steps of a tick. Consecutive ticks with the same shape are
+ * printed once. */
 struct shape {
     int count;
     struct {

@@ -42,7 +42,7 @@ static bool has_terminal(void)
     return isatty(STDERR_FILENO) || (said != NULL && strcmp(said, "1") == 0);
 }
 
-/* Adds a contender, or prints why there is none. */
+/* Adds a contender, or prints why it cannot be measured. */
 static void add_contender(struct bench_field *field, const char *name,
                           bench_contender_maker create, const char *program)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that measure together, and their communication outside of timed parts. It
- * uses hvd itself, so it needs no other library. All functions except finish are
- * collective. */
+/* The ranks that measure together, and their communication outside of timed parts. They
+ * communicate by hvd itself, so no other library is needed. All functions except finish
+ * are collective. */
 #ifndef HVD_BENCH_JOB_H
 #define HVD_BENCH_JOB_H
 

@@ -371,7 +371,8 @@ static int check_collectives(const struct bench_options *options, struct hvd_err
                           "besides barrier");
 }
 
-/* Reads COLLECTIVE..., or COLLECTIVE BYTES after --explain. */
+/* Reads the words that are not options: collectives, or after --explain a collective and
+ * a size. */
 static int read_words(char **words, int count, struct bench_options *options,
                       struct hvd_error *err)
 {

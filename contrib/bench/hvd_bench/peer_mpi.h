@@ -8,8 +8,8 @@
 
 struct bench_mpi;
 
-/* Loads the module and starts MPI, if mpirun or srun has started this process for MPI;
- * else keeps the reason. Returns NULL if out of memory. */
+/* Loads the module and starts MPI, if mpirun or srun has started this process for MPI.
+ * Otherwise it keeps the reason for bench_mpi_create. Returns NULL if out of memory. */
 struct bench_mpi *bench_mpi_start(void);
 
 /* Ends MPI, after its last use. NULL is allowed. */
