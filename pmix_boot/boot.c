@@ -22,7 +22,8 @@ static int compare_ranks(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
-/* Checks the list by itself: the ranks of the launch are not known yet. */
+/* Checks what can be checked before the number of ranks is known: no rank is negative or
+ * listed twice. */
 static int check_ranks(const int *ranks, int count, struct hvd_error *err)
 {
     int *sorted;

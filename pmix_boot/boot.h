@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Start-up of a job: finds the rank, the size, the nodes of all ranks, a job secret, and
- * one card of each rank.
+ * one card (a record of addresses) of each rank.
  *
- * Under Slurm, mpirun and prterun they come from PMIx; under hvdrun, in an elastic job,
- * and where the launcher serves no PMIx, from hvd's own service (rendezvous/service.h);
- * or from a store given by the program. A process without any of them is rank 0 of 1.
- * PMIx is spoken by a child process, hvd-boot, which ends after some milliseconds:
- * libpmix is never loaded into the program, and PMIx is finalized before hvd_boot_create
- * returns, because Slurm kills the whole step, without a message, if a rank exits while
- * PMIx is open. */
+ * PMIx provides them under Slurm, mpirun and prterun. hvd's own service
+ * (rendezvous/service.h) provides them under hvdrun, in an elastic job, and if the
+ * launcher has no PMIx. A program can also pass a store of its own. A process with none
+ * of these is rank 0 of 1.
+ *
+ * A child process, hvd-boot, speaks PMIx and ends after some milliseconds, so libpmix is
+ * never loaded into the program. PMIx is finalized before hvd_boot_create returns,
+ * because Slurm kills the whole step, without a message, if a rank exits while PMIx is
+ * open. */
 #ifndef HVD_BOOT_H
 #define HVD_BOOT_H
 
@@ -49,7 +51,7 @@ struct hvd_boot_store {
                size_t *bytes, struct hvd_error *err);
 };
 
-/* The contribution of one rank; borrowed for the call. */
+/* Input of hvd_boot_create on one rank; borrowed for the call. */
 struct hvd_boot_query {
     const void *card;
     size_t card_bytes; /* may differ between ranks */

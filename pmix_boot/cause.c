@@ -18,7 +18,7 @@ enum {
 
 /* --- telling --- */
 
-/* Returns the launcher's number of this process. */
+/* Returns the launcher's number of this process, WHO in the file. */
 static int own_number(void)
 {
     const char *number = getenv(HVD_ENV_RANK);
@@ -86,8 +86,8 @@ struct reader {
     struct hvd_cause cause; /* first failure of the latest job */
 };
 
-/* Returns the number of jobs that the process has joined, for the caller to change; NULL:
- * no memory or no such process. */
+/* Returns a pointer to the number of jobs that the process has joined; NULL if memory is
+ * out or `who` is out of range. */
 static int *jobs_of(struct reader *reader, int who)
 {
     if (who < 0 || who >= MOST_PROCESSES) {
@@ -122,7 +122,8 @@ static int take_begin(struct reader *reader, int who)
     return 0;
 }
 
-/* Records a failure. A late report about an earlier job does not count. */
+/* Records the first failure of the latest job; ignores a late report about an earlier
+ * job. If another rank reports the failure, the failed rank was missed. */
 static int take_failure(struct reader *reader, int who, const struct hvd_cause *cause)
 {
     const int *jobs = jobs_of(reader, who);

@@ -8,9 +8,10 @@
  *   failed WHO RANK TELLER TEXT
  *   missed WHO          a request failed because a rank has left the job in good order
  *
- * WHO is the launcher's number of the process. The first failure of the last job counts:
- * a process that joins its n-th job discards reports about earlier jobs, but a rank that
- * is late for the same job does not. Without the variable nothing is written.
+ * WHO is the launcher's number of the process, TELLER the rank that reports the failure.
+ * A process's n-th "begin" means that it joins job n. hvd_cause_read returns the first
+ * failure in the job with the highest number; reports of earlier jobs do not count.
+ * Without the variable nothing is written.
  *
  * Threads: any. */
 #ifndef HVD_CAUSE_H
@@ -22,11 +23,12 @@ struct hvd_cause {
     int rank; /* the rank that failed */
     int teller; /* the rank that reported it */
     char text[256]; /* the reason, in one line; may be empty */
-    bool is_missed; /* other ranks still needed it */
+    /* another rank reported the failure, or had a request fail because of it */
+    bool is_missed;
 };
 
-/* Reports that rank has failed. A rank below 0 means this process, of which only the
- * launcher's number is known. */
+/* Reports that `rank` has failed, and that rank `teller` noticed it. A negative rank
+ * means this process, if only its launcher's number is known. */
 void hvd_cause_tell(int rank, int teller, const char *text);
 
 /* Reports that a request of this process failed because another rank has left. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A bound socket conflicts with another only if one of them listens or lacks
- * SO_REUSEADDR. */
+/* Reserves a port by a bound socket that does not listen. With SO_REUSEADDR on both
+ * sockets, the kernel lets another socket bind to the same port, as long as neither
+ * listens yet. */
 #include "pmix_boot/held_port.h"
 
 #include <netinet/in.h>

@@ -127,8 +127,8 @@ bool hvd_launch_is_elastic(const char *const *environment)
            is_service_there(environment);
 }
 
-/* Returns whether this is a task of a job or srun with --hvd in which the plugin has left
- * no trace. */
+/* Returns whether --hvd was given, but the plugin has not set HVD_LAUNCH in this task of
+ * srun. */
 static bool is_plugin_missing(const char *const *environment)
 {
     const char *option = find_variable(environment, HVD_ENV_SLURM_OPTION);

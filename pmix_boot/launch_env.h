@@ -16,11 +16,12 @@ enum hvd_launch_kind {
     HVD_LAUNCH_STORE,
 };
 
-/* environment is a NULL-terminated list of "name=value", like environ. has_pmix: this
- * installation can speak PMIx. Fails if the environment shows a launch of several ranks
- * that cannot be joined: HVD_ERR_UNSUPPORTED with what to type instead, or HVD_ERR_STATE
- * with the text that the launcher left in HVD_ENV_LAUNCH_ERROR. Fails in case of doubt:
- * one rank of many must never believe that it is rank 0 of 1. */
+/* Finds out how this process was started. environment is a NULL-terminated list of
+ * "name=value", like environ. has_pmix: this installation can speak PMIx. Fails if the
+ * environment shows a launch of several ranks that cannot be joined: HVD_ERR_UNSUPPORTED
+ * with what to type instead, or HVD_ERR_STATE with the text that the launcher left in
+ * HVD_ENV_LAUNCH_ERROR. Fails in case of doubt, too, so that one rank of many never runs
+ * as rank 0 of 1. */
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
                       enum hvd_launch_kind *launch, struct hvd_error *err);
 

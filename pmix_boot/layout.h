@@ -33,9 +33,9 @@ int hvd_layout_local_size(const struct hvd_layout *layout, int node);
  * local size. */
 int hvd_layout_rank(const struct hvd_layout *layout, int node, int local_rank);
 
-/* Counts the nodes 0 ... end - 1 that have this local rank; needs only node_first of the
- * layout. With the node of a rank as end this is the cross rank, with the number of nodes
- * the cross size. */
+/* Counts the nodes 0 ... end - 1 that have this local rank. If `end` is the node of a
+ * rank, the result is its cross rank; if `end` is the number of nodes, the cross size.
+ * Needs only node_first of the layout. */
 int hvd_layout_count_nodes(const int *node_first, int end, int local_rank);
 
 /* Return the index of the rank's node among the nodes that have its local rank, and the

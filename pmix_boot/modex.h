@@ -19,7 +19,7 @@ struct hvd_modex_query {
 };
 
 struct hvd_modex {
-    int rank; /* index in the list, if there is one */
+    int rank; /* this rank: its index in the list of ranks, if there is a list */
     int size;
     struct hvd_blob *blobs; /* [size] the blob of each rank */
 };
@@ -32,9 +32,10 @@ struct hvd_modex {
  *   pmix        collective, needs a PMIx server (launch_env.h); a child process speaks to
  *               it. HVD_ERR_UNSUPPORTED: this host, or container, has no libpmix for it
  *   rendezvous  collective, needs the service named by HVD_ENV_RENDEZVOUS
- *   elastic     the same, among the ranks that are alive when all of them have called it;
- *               takes no list of ranks
- *   store       among the ranks that the query's store counts */
+ *   elastic     as rendezvous, but among the ranks that are alive when all of them have
+ *               called it; takes no list of ranks
+ *   store       collective among the ranks of the query's store; takes no list of ranks
+ */
 int hvd_modex_single(const struct hvd_modex_query *query, struct hvd_modex *out,
                      struct hvd_error *err);
 int hvd_modex_pmix(const struct hvd_modex_query *query, struct hvd_modex *out,

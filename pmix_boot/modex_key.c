@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-/* Kept while the process lives, because the server keeps its values after a shutdown. */
+/* The counters are kept until the process ends, because the PMIx server keeps its values
+ * even after hvd has shut down. */
 static struct {
     struct hvd_modex_key *last; /* the last key of each list */
     int count;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The key of a modex. Values that a PMIx server keeps from an earlier modex must never be
- * taken for new ones. The ranks of a modex must agree on the key, though each may have
- * taken part in different modexes before: therefore every list of ranks has its own
- * count.
+/* The key of a modex. Each modex of a process has a new key, so that values that a PMIx
+ * server keeps from an earlier modex are never taken for new ones. All ranks of a modex
+ * must make the same key, though each may have taken part in different modexes before.
+ * Therefore the modexes are counted for each list of ranks by itself.
  *
  * Threads: one call at a time. */
 #ifndef HVD_MODEX_KEY_H
@@ -14,7 +14,7 @@
 #include "gpu_binding/base/error.h"
 
 struct hvd_modex_key {
-    uint64_t list; /* stands for the list of ranks; 0: all ranks of the launch */
+    uint64_t list; /* a hash of the list of ranks; 0: all ranks of the launch */
     uint32_t number; /* 1, 2, ... counts this process's modexes with that list */
     bool is_first; /* the first modex of this process */
 };

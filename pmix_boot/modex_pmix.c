@@ -191,8 +191,8 @@ static void read_last_line(const struct helper *helper, char *line, size_t size)
     snprintf(line, size, "%.*s", (int)size - 1, at);
 }
 
-/* Ends the helper. Returns its wait status, or 0 if the program's own SIGCHLD handling
- * was faster. */
+/* Ends the helper. Returns its wait status, or 0 if the program's own handler of SIGCHLD
+ * has collected it. */
 static int stop_helper(struct helper *helper)
 {
     int wait_status = 0;

@@ -14,11 +14,10 @@
  * waiting for a value. The pause starts at 1 ms and doubles. */
 #define ASK_AGAIN_MS 100
 
-/* A server that waits for a value forgets to answer (libpmix 4.2.2, for 2 s or forever)
- * if the rank first publishes another value. A rank does so if it is still in an earlier
- * modex: one of another list, or of all ranks if its fence ended early. Therefore the
- * server must not wait for ranks of its own node, where it knows the answer, and waits
- * only this long for others. */
+/* A server that waits for a rank's value can forget to answer (libpmix 4.2.2, for 2 s or
+ * forever) if that rank publishes another value first. A rank does so if it is still in
+ * an earlier modex. Therefore the server is not asked to wait for ranks of its own node,
+ * whose values it knows, and waits at most this long for other ranks. */
 #define ANSWER_LIMIT_S 1
 
 /* The server never returns this for a question that it must answer at once. */
@@ -30,7 +29,8 @@ struct answer {
     struct hvd_blob blob; /* data is NULL until it arrives */
     pmix_status_t status;
     bool is_awaited;
-    bool is_at_once; /* the rank is on this node */
+    /* the server must answer without waiting, because the rank is on this node */
+    bool is_at_once;
 };
 
 struct hvd_collect {
@@ -187,7 +187,7 @@ static void fence_until(struct hvd_collect *collect, const struct timespec *dead
     int waited = 0;
 
     if (status != PMIX_SUCCESS) {
-        /* it failed or has already ended: no callback will come */
+        /* the fence failed or has already ended: no callback will come */
         on_fence(status, collect);
     }
     pthread_mutex_lock(&collect->lock);
@@ -197,7 +197,8 @@ static void fence_until(struct hvd_collect *collect, const struct timespec *dead
     pthread_mutex_unlock(&collect->lock);
 }
 
-/* Claims a rank for a question, unless its value is here or a question is open. */
+/* Returns whether the rank must be asked for, because its value is missing and no
+ * question is open; if so, counts the question as open. */
 static bool claim(struct hvd_collect *collect, int index)
 {
     struct answer *answer = &collect->answers[index];

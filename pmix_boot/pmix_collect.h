@@ -3,16 +3,17 @@
  * limit that holds whatever the server does.
  *
  *   fence (collects all values) --over or late--> ask for each rank's value by itself
- *     all there: done
- *     some not:  ask for those again until the time is up; then they are missing
+ *     all values there:   done
+ *     some not there:     ask for those again until the time is up; then they are missing
  *
- * For a list of ranks there is no fence, and the values are asked for at once: a fence of
- * some ranks of several nodes is more than Slurm's server can do (until 2026 it waits for
- * 300 s and fails).
+ * For a list of ranks there is no fence, and the values are asked for at once: Slurm's
+ * server cannot do a fence of some ranks of several nodes (until 2026 it waits for 300 s
+ * and fails).
  *
- * Asking decides whether a rank is there, not the fence: a server may let a fence end
- * early when a rank has just closed its connection (openpmix issues 3931 and 4113, all
- * releases until 2026), and after a failed fence asking tells which ranks are missing. */
+ * A rank counts as there if the question for its value is answered, not because the fence
+ * has ended. A server may let a fence end early when a rank has just closed its
+ * connection (openpmix issues 3931 and 4113, all releases until 2026). After a failed
+ * fence, the questions also tell which ranks are missing. */
 #ifndef HVD_PMIX_COLLECT_H
 #define HVD_PMIX_COLLECT_H
 

@@ -18,13 +18,14 @@
 #define ASK_SHARE 4
 #define ASK_MAX_MS 5000
 
-/* A later fence may wait forever: if the server learns late that a rank's helper of the
- * previous modex has left, it does not count that rank in the new fence (seen with Open
- * MPI's server). Asking costs more with more ranks. */
+/* Time limit of a later fence, which may otherwise wait forever: if the server learns
+ * late that a rank's helper of the previous modex has left, it does not count that rank
+ * in the new fence (seen with Open MPI's server). The limit grows with the number of
+ * ranks, because it also costs more to ask all of them. */
 #define AGAIN_FENCE_MS 1000
 #define AGAIN_FENCE_MS_PER_RANK 1
 
-/* On a single node, asking is cheap. */
+/* Time limit of a fence on a single node, where it costs little to ask for each value. */
 #define LOCAL_FENCE_MS 50
 
 /* The state of a modex. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How two ranks prove to each other that they know the job secret, without showing it,
- * and agree on keys for their connection. Pure.
+ * and agree on keys for their connection. The child is the rank that connects, the parent
+ * the one that accepts. Pure.
  *
  *   child                                          parent
  *     ── hello      {who, nonce c} ─────────────────►

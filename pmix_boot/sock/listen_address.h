@@ -10,9 +10,9 @@
  * all. Valid until the environment changes. */
 const char *hvd_listen_interfaces(void);
 
-/* Lists the addresses of the chosen interfaces; none are listed, which means all of this
- * machine, if no interface is chosen. Returns HVD_ERR_ARG if an interface has no address
- * or HVD_PORT_RANGE is not a range. */
+/* Writes the addresses of the chosen interfaces and the range of ports. If no interface
+ * is chosen, the list is empty, which means all addresses of this machine. Returns
+ * HVD_ERR_ARG if an interface has no address or HVD_PORT_RANGE is not a range. */
 int hvd_listen_address(struct hvd_socket_address *out, struct hvd_error *err);
 
 #endif

@@ -11,8 +11,8 @@
 
 enum {
     LAST_PORT = 65535,
-    /* Attempts if the kernel chooses the port. It looks only at the first address; the
-     * port may be in use at another. */
+    /* number of attempts if the kernel chooses the port: it looks for a port that is free
+     * at the first address, but the port may be in use at another */
     ANY_TRIES = 100
 };
 
@@ -51,8 +51,8 @@ int hvd_port_range_parse(const char *text, struct hvd_port_range *out,
     return 0;
 }
 
-/* Ranks that start together begin at different ports, so that few ports are tried
- * twice. */
+/* Starts at a different port in each process, so that ranks that start together seldom
+ * try the same port. */
 int hvd_port_range_bind(struct hvd_port_range range, hvd_port_range_binder bind,
                         void *context)
 {

@@ -5,9 +5,9 @@
  *
  *   tag = SipHash-128(key 1, number | front | SipHash-128(key 2, payload))
  *
- * SipHash is a MAC of 128 bits that takes 40 ns for the front of a message (libsodium's
- * poly1305 with a fresh key: 170 ns, BLAKE2b: 280 ns). The payload need not follow the
- * front in memory. */
+ * The front is the message's header; the payload need not follow it in memory. SipHash is
+ * a MAC of 128 bits that takes 40 ns for a front (libsodium's poly1305 with a fresh key:
+ * 170 ns, BLAKE2b: 280 ns). */
 #ifndef HVD_SEAL_H
 #define HVD_SEAL_H
 
@@ -21,7 +21,8 @@
 
 struct hvd_seal {
     unsigned char key[HVD_SEAL_KEY_BYTES];
-    uint64_t number; /* of the next message; the owner counts */
+    /* number of the next message; the owner of the struct increments it */
+    uint64_t number;
 };
 
 /* Makes the tag of the next message. front: at most HVD_SEAL_MOST_FRONT_BYTES. Without a

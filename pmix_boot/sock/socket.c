@@ -292,8 +292,9 @@ static void tune_tcp(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-/* With a time limit, the kernel treats a full receive buffer as silence although its host
- * answers, and ends the connection after that time (seen with Linux 6.18). */
+/* Switches the connection's time limit off. With it, the kernel ends a connection whose
+ * receiver is full for that long, even though the other host still answers (seen with
+ * Linux 6.18). */
 void hvd_socket_be_patient(int fd)
 {
     const unsigned for_ever = 0;
@@ -397,8 +398,8 @@ static int connect_address(const struct addrinfo *address, int64_t deadline_ms)
     return fd < 0 || errno == 0 ? fd : keep_errno_close(fd);
 }
 
-/* Connects to a path. Its listener was there before the path was told, so only a full
- * queue is a reason to wait. */
+/* Connects to a path. The service listened before anyone was told its path, so waiting
+ * helps only if its queue of connections is full. */
 static int connect_path(const char *path, int64_t deadline_ms, struct hvd_error *err)
 {
     union address address;

@@ -3,8 +3,9 @@
  * not block, and are closed on exec.
  *
  * TCP connections notice a vanished host: the kernel probes an idle connection, and ends
- * it if no answer comes for HVD_SOCKET_DEAD_AFTER_MS. For a process that is only stopped,
- * its kernel answers while its receive buffer has room: see hvd_socket_be_patient. */
+ * it if no answer comes for HVD_SOCKET_DEAD_AFTER_MS. A stopped process does not count as
+ * vanished: its kernel answers for it while its receive buffer has room (see
+ * hvd_socket_be_patient). */
 #ifndef HVD_SOCKET_H
 #define HVD_SOCKET_H
 
