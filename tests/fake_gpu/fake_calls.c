@@ -13,8 +13,8 @@ static size_t bytes_of(const struct fake_call *call)
     return call->count * fake_dtype_bytes(call->dtype);
 }
 
-/* Returns how much of its input a rank shows: for a reducescatter, the parts of all
- * ranks. */
+/* Returns the size of this rank's input. The input of a reducescatter has one part for
+ * each rank. */
 static size_t input_bytes(const struct fake_call *call)
 {
     size_t parts = call->kind == FAKE_REDUCE_SCATTER ? (size_t)call->comm->link.size : 1;
@@ -69,8 +69,8 @@ static void add_chunk(const struct fake_call *call, size_t bytes, char *to)
                 bytes / fake_dtype_bytes(call->dtype), to);
 }
 
-/* Takes the part of bytes [begin, begin + bytes) of all inputs that belongs to this
- * rank's output. */
+/* Writes the part of this rank's output that depends on bytes [begin, begin + bytes) of
+ * the ranks' inputs. */
 static void take_chunk(const struct fake_call *call, size_t begin, size_t bytes)
 {
     struct fake_link *link = &call->comm->link;

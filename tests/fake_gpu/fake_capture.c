@@ -61,7 +61,7 @@ int fake_capture_break(const struct fake_stream *stream, int error, const char *
     return error;
 }
 
-/* The lock is held. */
+/* Whether this capture forbids this thread to make unsafe calls. The lock is held. */
 static bool is_in_the_way(const struct capture *capture)
 {
     return pthread_equal(capture->thread, pthread_self())
@@ -137,7 +137,7 @@ HVD_EXPORT int cuStreamBeginCapture_v2(const struct fake_stream *stream, int mod
     return FAKE_SUCCESS;
 }
 
-/* Returns no graph. */
+/* Sets *graph to NULL: captured work is dropped. */
 HVD_EXPORT int cuStreamEndCapture(const struct fake_stream *stream, void **graph)
 {
     struct capture **at, *capture;

@@ -16,7 +16,8 @@ static const unsigned config_magic = 0xcafebeef;
 static const int config_version = 21400;
 /* in these versions, non-blocking communicators hang */
 static const int hangs_from = 22600, hangs_before = 22700;
-static const int copied_version = 21800; /* earlier versions keep the caller's pointer */
+/* before this version, a pointer to the caller's configuration is kept */
+static const int copied_version = 21800;
 
 int fake_nccl_result(const char *function)
 {
@@ -271,8 +272,8 @@ HVD_EXPORT int ncclCommAbort(struct fake_comm *comm)
     return fake_nccl_result("ncclCommAbort");
 }
 
-/* While a call is in progress, this function is not among those that a test makes fail:
- * the number of such polls is random. */
+/* Calls made while another call is in progress never fail and are not counted: their
+ * number is random. */
 HVD_EXPORT int ncclCommGetAsyncError(struct fake_comm *comm, int *result)
 {
     /* Both this function and a launch complete the pending call, so they must be in one

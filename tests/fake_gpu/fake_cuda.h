@@ -34,28 +34,28 @@ static inline int fake_live_sum(const struct fake_live *live)
 void fake_gpu_live(struct fake_live *live);
 long fake_gpu_launches(void); /* number of kernel launches so far */
 
-/* Makes the at-th call from now on, of any function of both libraries, fail; 0: none.
- * Returns the number of calls since the last time. */
+/* Makes the at-th call from now on fail, counting the calls of all functions of both
+ * libraries; 0: no call. Returns the number of calls since counting last began. */
 long fake_gpu_fail_at(long at);
-/* the same for the calls of one function */
+/* Does the same, but counts only calls of this function. */
 long fake_gpu_fail_in(const char *function, long at);
 /* Kills the process in the at-th call of this function; NULL: of any function. */
 void fake_gpu_die_in(const char *function, long at);
 const char *fake_gpu_failed(void); /* the function that failed; NULL: none */
 
-/* Whether the call that failed was to end an object, or to select the context for that:
+/* Whether the failed call ends an object, or selects the context for a call that does:
  * callers can neither undo nor report such a failure. */
 bool fake_gpu_failed_at_end(void);
 
-/* Whether the call that failed was to get memory: then the caller tries again. */
+/* Whether the failed call allocates memory: the caller then tries again. */
 bool fake_gpu_failed_memory(void);
 
-/* Whether the call that failed was to load kernels: then there are none, which is not a
- * failure. */
+/* Whether the failed call loads kernels: the caller then works without kernels, and
+ * reports no error. */
 bool fake_gpu_failed_kernels(void);
 
-/* Whether the call that failed was to measure a time: then the work goes on without
- * it. */
+/* Whether the failed call measures a time: the work then continues without the
+ * measurement. */
 bool fake_gpu_failed_measuring(void);
 
 /* Whether this call has to fail. Each function of both libraries calls it first. */
@@ -88,9 +88,9 @@ void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
  * otherwise returns NULL. */
 void *fake_gpu_reach(const void *address, size_t bytes);
 
-/* The same for operations that run on a device, on the thread of a stream: the bytes must
- * be memory of that device, or pinned memory. Anything else ends the process; who: the
- * subject of its message. */
+/* Returns the same address, for an operation that runs on the thread of a stream. The
+ * bytes must be memory of the stream's device, or pinned memory; otherwise prints a
+ * message that begins with `who`, and ends the process. */
 void *fake_gpu_touch(const char *who, const void *address, size_t bytes);
 
 #endif

@@ -94,7 +94,9 @@ HVD_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
     return fake_gpu_fails("cuDeviceGetUuid") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
 }
 
-/* The same as for uuids, but with FAKE_GPU_MIG all devices are slices of one GPU. */
+/* Writes the PCI bus id of a device. Each process has its own GPUs, unless
+ * FAKE_GPU_SHARED is set. With FAKE_GPU_MIG all devices are slices of one GPU and have
+ * its bus id. */
 static void bus_id(char *id, size_t bytes, int device)
 {
     unsigned owner = getenv("FAKE_GPU_SHARED") != NULL ? 1 : (unsigned)getpid();

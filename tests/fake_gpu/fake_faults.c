@@ -11,7 +11,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static long calls, fail_at, die_at;
 static const char *counted; /* count only calls of this function; NULL: of all */
 static const char *failed;
-/* the next function that the thread of the failed call called */
+/* the first function that the same thread called after the failed call */
 static const char *follower;
 static pthread_t failing;
 

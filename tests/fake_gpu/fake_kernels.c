@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules and kernels of the stand-in. The kernels are those for GPUs, from the same
- * source compiled as C; they run thread by thread over the stand-in's view of device
- * memory. */
+/* Modules and kernels of the stand-in. The source of the GPU kernels is compiled as C
+ * here. A launch runs a kernel thread by thread, on the stand-in's view of device memory.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ struct fake_kernel {
     int64_t tile;
     size_t from_size;
     size_t to_size;
-    /* used instead of run: for reduction kernels, and for the poison kernel */
+    /* reduction kernels have add instead of run, and the poison kernel has poison */
     void (*add)(const struct hvd_kernel_sum *sum, uint32_t block, uint32_t thread);
     void (*poison)(const struct hvd_kernel_poison *poison, uint32_t block,
                    uint32_t thread);
@@ -84,7 +84,7 @@ static bool is_fat_binary(const void *image)
     return memcmp(image, &magic, sizeof(magic)) == 0;
 }
 
-/* Also accepts the image that tests use if nothing is compiled for GPUs. */
+/* Accepts fat binaries, and the image that tests use if nothing is compiled for GPUs. */
 static bool is_image(const void *image)
 {
     return is_fat_binary(image) || strcmp(image, FAKE_KERNEL_IMAGE) == 0;

@@ -217,7 +217,8 @@ static struct piece *make_piece(int memory_kind, size_t bytes,
     return piece;
 }
 
-/* Returns whether there was such a piece. */
+/* Frees a piece of memory. Returns false if no piece of this kind begins at the
+ * address. */
 static bool end_piece(int memory_kind, const void *address)
 {
     struct piece *found = NULL;

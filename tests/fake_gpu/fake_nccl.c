@@ -7,7 +7,8 @@
 
 #include "gpu_binding/base/attr.h"
 
-/* Between ncclGroupStart and ncclGroupEnd: the calls so far, of one communicator. */
+/* The calls of this thread since ncclGroupStart, all of one communicator. depth counts
+ * nested groups. */
 static _Thread_local int depth;
 static _Thread_local struct fake_call *group;
 static _Thread_local struct fake_call **group_end = NULL;
@@ -110,7 +111,8 @@ static bool is_known(const struct fake_call *wanted)
     }
     if (wanted->kind == FAKE_ALL_REDUCE && wanted->op >= FAKE_SCALED &&
         fake_gpu_is_on_switch()) {
-        /* the switch cannot do this, so NCCL would be slower than necessary */
+        /* a switch cannot scale, so NCCL would do this sum in a slower way: hvd must not
+         * ask for it */
         return false;
     }
     return wanted->op < FAKE_SCALED || wanted->comm->has_scaled[wanted->op - FAKE_SCALED];

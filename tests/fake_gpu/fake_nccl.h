@@ -49,16 +49,17 @@ struct fake_comm {
     const struct fake_config *config; /* NULL: no longer needed */
     int device;
     pthread_t owner; /* the thread that launches, and may ask for errors */
-    _Atomic int under_way; /* number of groups on streams */
+    _Atomic int under_way; /* number of groups of calls on streams that have not ended */
     _Atomic int error; /* ncclResult_t of the calls on a stream */
-    /* The following members are for non-blocking communicators: the pending call. */
+    /* The following members are for the pending call of a non-blocking communicator. The
+     * thread `job` completes it. */
     bool may_block;
-    /* FAKE_IN_PROGRESS until the job has ended, then its ncclResult_t */
+    /* FAKE_IN_PROGRESS until the thread has ended, then its ncclResult_t */
     _Atomic int state;
     pthread_t job;
     bool has_job; /* the thread has not been joined yet */
     unsigned launches;
-    struct fake_call *late; /* the calls that the job launches */
+    struct fake_call *late; /* the calls that the thread launches */
     bool is_finalized;
     double scaled[FAKE_MOST_SCALED];
     bool has_scaled[FAKE_MOST_SCALED];
@@ -80,10 +81,10 @@ struct fake_call {
 };
 
 int fake_nccl_version(void);
-/* the result of a call that a test may make fail */
+/* Returns the result of a call: an error if a test makes this call fail. */
 int fake_nccl_result(const char *function);
 
-/* Whether the last call has ended; prints an error if not. */
+/* Whether the communicator's last call has ended; prints an error if not. */
 bool fake_comm_is_ready(struct fake_comm *comm);
 
 /* Puts calls on their stream: at once, or, in every second launch of a non-blocking

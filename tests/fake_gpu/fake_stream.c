@@ -45,7 +45,7 @@ struct op {
     size_t bytes;
     unsigned char value;
     struct fake_event *event;
-    uint64_t memory_kind; /* number of the event's recording */
+    uint64_t memory_kind; /* which recording of the event is reached or waited for */
     void (*call)(void *argument);
     void *staged; /* the bytes to copy, in memory of the operation */
     bool *is_done; /* set when done; NULL: no thread waits */
@@ -432,7 +432,8 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
     if (error != FAKE_SUCCESS) {
         return error;
     }
-    if (captures != event->is_captured) { /* CUDA would capture the other stream, too */
+    /* CUDA would then capture a second stream, too */
+    if (captures != event->is_captured) {
         return fake_capture_break(captures ? stream : NULL, FAKE_CAPTURE_ISOLATION,
                                   "a captured stream and another wait for each other");
     }
@@ -447,9 +448,9 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
     return FAKE_SUCCESS;
 }
 
-/* Copies pageable memory as the driver does: a small copy to the device is staged before
- * the call returns; for any other copy the thread waits, and so for everything before it
- * on the stream. */
+/* Copies pageable memory as the driver does. A small copy to the device is staged before
+ * the call returns. Any other copy blocks the thread until the copy, and all earlier work
+ * on the stream, is done. */
 static void copy_pageable(struct fake_stream *stream, struct op *op)
 {
     bool is_done = false;
@@ -470,8 +471,8 @@ static void copy_pageable(struct fake_stream *stream, struct op *op)
     pthread_mutex_unlock(&lock);
 }
 
-/* If a thread of hvd made such a copy, all collectives would wait for the work in front
- * of one tensor. */
+/* Ends the process if another thread copies pageable memory. Such a copy waits for all
+ * earlier work on its stream: in a thread of hvd it would delay all collectives. */
 static void must_be_main_thread(void)
 {
     if ((pid_t)syscall(SYS_gettid) != getpid()) {
