@@ -221,8 +221,8 @@ static void conclude(struct rank *rank, int status)
     end(rank, status);
 }
 
-/* Turns some descriptions into one that adds a process set, creates one by its members
- * only, removes one, or aborts one. */
+/* For some values of `more`, turns the descriptor into one that adds, removes or aborts a
+ * process set, or creates one by its members alone. */
 static void describe_set(uint8_t more, struct hvd_descriptor *descriptor, char *name)
 {
     static const char *const notes[] = {"0,1", "0-2", "0-3", "1,3"};

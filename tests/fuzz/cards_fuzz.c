@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes that ranks exchange before they connect: records, which contain the cards of
- * control sockets. */
+/* The records that ranks exchange before they connect. A record contains the card of the
+ * rank's control socket. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -28,7 +28,7 @@ uint64_t fuzz_number(struct fuzz_input *input);
  * *taken: number of bytes. */
 void *fuzz_copy(struct fuzz_input *input, size_t bytes, size_t *taken);
 
-/* Returns the same as a text that ends with '\0'. */
+/* Does the same as fuzz_copy, but returns a text that ends with '\0'. */
 char *fuzz_text(struct fuzz_input *input, size_t bytes);
 
 /* Returns the text up to the next line end or the end of the input; the caller frees it.

@@ -36,7 +36,7 @@ static void escape(const char *name, size_t room)
     free(text);
 }
 
-/* Checks that each line that an event is written as is a JSON object. */
+/* Checks that each line of the event's text is a JSON object. */
 static void trace(enum hvd_trace_kind kind, const char *name, int rank)
 {
     static struct hvd_trace_frame frame;

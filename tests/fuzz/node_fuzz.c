@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files in which the kernel and NVIDIA's driver describe a node, some of them with
- * any text. Each line of the input replaces the first line of one file: a letter for its
- * number in the table, then the text. */
+/* The files in which the kernel and NVIDIA's driver describe a node. Each line of the
+ * input replaces one of these files: its first letter selects the file in the table, and
+ * the rest is the new text. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 # usage: run.sh SECONDS [TARGET...]         run each; build-tests/fuzz-corpus keeps what they learn
 #        run.sh --fast SECONDS [TARGET...]  run without sanitizers, which tries about four times as many inputs;
 #                                           those that reach new code then run again with sanitizers
-#        run.sh --keep [TARGET...]          add what was learnt to corpus/, as the fewest inputs that reach it all
+#        run.sh --keep [TARGET...]          add to corpus/ the fewest inputs that reach all code reached so far
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build="build-tests/fuzz"

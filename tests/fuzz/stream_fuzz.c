@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The bytes that a rank that has been let in may send over TCP, in pieces of any size. */
+/* The bytes that a peer that has passed the handshake may send over TCP, in pieces of any
+ * size. */
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,7 +13,7 @@ enum {
     LANGUAGE = 0x32766468,
 };
 
-/* Ends the connection at the third fragment with an odd channel. */
+/* Accepts fragments, but ends the connection at the third one whose channel is odd. */
 static int arrived(void *context, const struct hvd_net_header *header, const void *data,
                    size_t bytes)
 {
