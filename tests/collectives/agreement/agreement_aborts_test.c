@@ -141,8 +141,9 @@ static void waits_in_vain(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* The first member asks for the removal of a set whose steps are replayed. The others
- * have begun one step more, which runs with zeros of the first after the abort. */
+/* The first member asks for the removal of a set whose steps are replayed, while the
+ * others have begun another step. After the abort, that step runs with zeros in place of
+ * the first member's tensors. */
 static void removes_early(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbered calls in simulated jobs: if the calls of ranks differ, all ranks are told
- * soon, whatever the agreement has learned by then; ranks that are only late get no
- * error. */
+/* Numbered calls in simulated jobs. If the calls of ranks differ, all ranks get an error
+ * soon: at the first calls, once tensors have ids, and in a replay. Ranks that are only
+ * late get no error. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -186,7 +186,7 @@ static bool is_member(const struct game *game, int rank)
     return game->set == HVD_SET_GLOBAL || rank == 1 || rank == 2;
 }
 
-/* Takes the calls of ranks that are not members as made. May be called again with more
+/* Counts the calls as made on ranks that are not members. May be called again with more
  * calls. */
 static void leave_out_others(struct game *game)
 {
@@ -217,8 +217,8 @@ static void check_told(const struct game *game, char *fault, size_t bytes)
         game->difference == KNOWN_TENSOR || game->difference == LARGE_TENSOR;
     char expected[64];
 
-    /* A call that comes too early is matched with a later call of the others, if these do
-     * not wait. */
+    /* With several calls in flight, the agreement may match a call that comes too early
+     * with a later call of the other ranks: then the number in the error varies. */
     snprintf(expected, sizeof(expected), "the ranks disagree on call %d:", game->at);
     if (is_known && game->window > 1) {
         expected[strlen("the ranks disagree on call ")] = '\0';
@@ -283,7 +283,8 @@ static void begin(struct game *game, const int *nodes, bool has_set,
     } else {
         game->odd_rank = (int)(seed % (unsigned)game->size);
     }
-    /* Early: nothing is known yet; later: tensors have ids; last: they are replayed. */
+    /* seed % 3 chooses when the ranks differ: at the first calls, once tensors have ids,
+     * or in a replay. */
     game->at = 1 + (int)(seed % 3) * 24 + (int)(seed % 5);
     game->calls = game->at + 6;
     game->unordered_from = difference == NEW_TENSOR ? game->at + 1 : 0;

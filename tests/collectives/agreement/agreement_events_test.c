@@ -163,8 +163,8 @@ static const struct hvd_descriptor tensor = {
 
 /* --- promises --- */
 
-/* Takes the events of rank 0 up to one of this kind; its entry must not have ended by
- * then. */
+/* Carries out the events of rank 0 up to the first of this kind. Returns true if there is
+ * one, and rank 0's entry has not ended before it is carried out. */
 static bool waits_for(enum hvd_agreement_event_kind kind)
 {
     const struct hvd_agreement_event *event;
@@ -212,7 +212,8 @@ static uint64_t count_decided(const struct rank *rank)
     return counts.decided;
 }
 
-/* Takes the events of a rank that has received a decision, or has made it. */
+/* Checks the order of the events on a rank that has received a decision or, as rank 0,
+ * has made it. */
 static void try_order(struct rank *rank, const char *who)
 {
     const struct hvd_agreement_event *event = next_event(rank);

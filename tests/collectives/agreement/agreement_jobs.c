@@ -243,7 +243,8 @@ static void remove_set(struct job *job, struct job_set *set)
     }
 }
 
-/* Waits for the tensors that would be refused once a rank has joined. */
+/* Waits for the tensors that are not sums: they would be refused once a rank has
+ * joined. */
 static void wait_for_others_than_sums(struct job *job)
 {
     const struct job_set *global = &job->sets[0];

@@ -25,8 +25,8 @@ static void does_not_wait(struct program *programs, int size, unsigned seed)
 }
 
 /* A rank shuts the job down as soon as its join has ended, while others still run what
- * they submitted before. Joins succeed or fail by the shutdown, but in the same way on
- * all ranks. */
+ * they submitted before. The shutdown may make joins fail, but each join ends in the same
+ * way on all ranks. */
 static void leaves_after_join(struct program *programs, int size, unsigned seed)
 {
     does_not_wait(programs, size, seed);
@@ -86,7 +86,8 @@ static void joins_at_once(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Half of a group waits for the other half, which fails, when the last ranks join. */
+/* Tensor a of a group waits for tensor b of the group, which fails, when the last ranks
+ * join. */
 static void half_a_group(struct program *programs, int size, unsigned seed)
 {
     static const struct ending differs = {.text = "Mismatched ALLREDUCE tensor shapes"};

@@ -117,7 +117,8 @@ static void record(uint32_t kind, uint32_t count, uint64_t id)
     hvd_put_record(&message.out, kind, count, (uint64_t)pick((int64_t)id));
 }
 
-/* Writes a descriptor as hvd_put_descriptor does: 18 numbers. */
+/* Writes a descriptor as hvd_put_descriptor does; its integers have the numbers 0 to
+ * 13. */
 static void descriptor(enum hvd_kind kind)
 {
     double one = 1;
@@ -130,19 +131,20 @@ static void descriptor(enum hvd_kind kind)
     number(HVD_SUM); /* 5 */
     number(0); /* 6: root */
     number(HVD_DEVICE_CPU); /* 7 */
-    number(0); /* 8: has it a number */
+    number(0); /* 8: whether the call is numbered */
     hvd_put(&message.out, &one, sizeof(one));
     hvd_put(&message.out, &one, sizeof(one));
     number(0); /* 9: largest block */
     number(1); /* 10: dimensions */
     number(10); /* 11: elements */
     number(0); /* 12: group */
-    number(0); /* 13: its size */
+    number(0); /* 13: tensors in the group */
     hvd_put_text(&message.out, "a");
     hvd_put_text(&message.out, "");
 }
 
-/* Messages up, from rank 1 to rank 0: number 0 is the position. */
+/* Messages up, from rank 1 to rank 0. Number 0 is the message's position in the sequence;
+ * a record has three numbers. */
 
 static void join(void)
 {
@@ -188,8 +190,8 @@ static void stall(void)
     record(HVD_REPORT_STALL, 1, 0);
 }
 
-/* Messages down, from rank 0 to rank 1: number 0 is the position, number 1 the length of
- * the rest. */
+/* Messages down, from rank 0 to rank 1. Number 0 is the message's position in the
+ * sequence, number 1 the length of the rest. */
 
 static void header(enum hvd_kind kind, uint32_t count, int64_t row_count)
 {

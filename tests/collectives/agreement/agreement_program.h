@@ -15,7 +15,7 @@ enum call_kind {
     CALL_LEAVE, /* calls hvd_shutdown, without waiting for its end */
 };
 
-/* How a request must end. All zeros: in any way. */
+/* The way in which a request must end. All zeros: any way. */
 struct ending {
     /* "": it must succeed; otherwise it must fail with this in its message. Borrowed */
     const char *text;
@@ -50,8 +50,8 @@ struct program {
     struct pending *pending;
     int pending_count;
     int failures; /* number of requests that failed */
-    int surprises; /* number of these for which no ending was given */
-    char failure[256]; /* the text of the last one */
+    int surprises; /* number of failed requests for which no ending was given */
+    char failure[256]; /* error text of the last of these */
     int64_t value; /* result of the last join or process set */
 };
 

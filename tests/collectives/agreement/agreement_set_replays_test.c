@@ -143,7 +143,7 @@ static uint64_t messages(const struct job *job)
     return sum;
 }
 
-/* Steps of the sets from first_set on need no message. */
+/* Whether steps of the sets from first_set on are replayed without any message. */
 static bool are_silent(struct job *job, int first_set)
 {
     uint64_t before = messages(job), replayed = 0;
@@ -213,7 +213,7 @@ static bool break_is_alone(struct job *job)
     return true;
 }
 
-/* A tensor of the set that is not replayed waits for the end of its replay, and no
+/* A tensor that is not in the replay of its set waits until the replay has ended, but not
  * longer. */
 static bool others_end_a_plan(struct job *job)
 {
@@ -264,8 +264,8 @@ static bool number_comes_back(struct job *job)
     return try_counts(&job->sim, 0).breaks == 3;
 }
 
-/* All ranks have reported the removal of a set when rank 1 is made to count a batch of it
- * as running. */
+/* All ranks report the removal of a set while rank 1 still counts a batch of the set as
+ * running. Rank 1 must refuse the removal. */
 static bool busy_rank_refuses(struct job *job)
 {
     const struct hvd_descriptor removal = {
@@ -443,8 +443,8 @@ static void try_all(const char *promise, promise_of *holds, int capacity, unsign
     tap_ok(passed, "%s", promise);
 }
 
-/* Replays of sets may have half of the tensors that fit into the cache: there is room for
- * two sets, but not for the third. */
+/* The replays of all sets together may have half as many tensors as the cache holds:
+ * here, those of two sets but not of the third. */
 static bool replays_leave_room(struct job *job)
 {
     uint64_t before;

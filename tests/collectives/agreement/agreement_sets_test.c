@@ -9,7 +9,7 @@
 
 static const struct ending well = {.text = ""};
 
-/* The set of the ranks below `count`, which gets this number. */
+/* Adds a set of the ranks below `count`, which must get the number `wanted`. */
 static void add_set(struct program *program, int count, int step, int wanted)
 {
     struct ending ending = {.text = "", .has_value = true, .value = wanted};

@@ -363,7 +363,7 @@ static void test_silent(unsigned seed)
     let_go(&held, &sim);
 }
 
-/* A silent rank with other ranks below it. */
+/* A rank is silent through which rank 0 reaches another one. */
 static void test_silent_leader(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();
@@ -394,7 +394,7 @@ static void check_suspects(struct sim *sim)
            "it suspects no rank before it has waited long enough");
 }
 
-/* Each rank that waits warns, but only one on each node. */
+/* Rank 0 is silent. Of the ranks that have the same parent and node, only one warns. */
 static void test_silent_root(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();

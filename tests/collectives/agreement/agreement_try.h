@@ -19,8 +19,8 @@ int try_size(const int *nodes);
 typedef void scenario(struct program *programs, int size, unsigned seed);
 
 /* Runs a scenario. All programs must end, and requests without an ending of their own
- * must succeed; if is_planned, batches must have been replayed. Settings: NULL for the
- * defaults. Returns NULL, or the fault, valid until the next call. */
+ * must succeed. If is_replayed, some batches must have been replayed. Settings: NULL for
+ * the defaults. Returns NULL, or the fault, valid until the next call. */
 const char *try_programs(scenario *write, const struct hvd_agreement_settings *settings,
                          bool is_replayed, unsigned seed);
 

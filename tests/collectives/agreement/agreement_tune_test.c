@@ -85,7 +85,7 @@ static void test_change(const int *nodes, unsigned seed)
     sim_finish(&sim);
 }
 
-/* Changes follow one another so fast that replays stay young, and tensors are in
+/* The settings change so often that replays have only just begun and tensors are still in
  * flight. */
 static void test_many_changes(const int *nodes, unsigned seed)
 {

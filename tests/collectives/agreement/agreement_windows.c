@@ -20,7 +20,7 @@ struct item {
 struct window {
     struct item items[JOB_MOST_SETS * JOB_MOST_TENSORS + 8];
     int count;
-    struct job_set once; /* tensors that do not come back */
+    struct job_set once; /* tensors that are used in this window only */
     const bool *in; /* [rank] takes part in the windows of the global set */
 };
 

@@ -58,8 +58,8 @@ static bool same_holders(const struct hvd_stalled *list, bool held[TENSORS][RANK
     return seen == TENSORS;
 }
 
-/* Merges lists of tensors that ranges of ranks, single ranks, or nearly all ranks have in
- * flight, each for as long as its number. */
+/* Merges lists of tensors that one rank, some ranks or nearly all ranks have in flight.
+ * The age of a tensor on a rank is the rank's number. */
 static bool merge_groups(void)
 {
     static bool held[TENSORS][RANKS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Horovod's checks of descriptors: each message word for word, and which comes first if
- * several apply. */
+/* Horovod's checks of descriptors: the exact text of each error, and which error comes
+ * first if several apply. */
 #include "collectives/agreement/validate.h"
 
 #include <string.h>

@@ -32,7 +32,7 @@ struct sim_rank {
     struct hvd_tensor_table tensors;
     struct hvd_sets sets;
     struct sim_rank *parent; /* NULL: it is rank 0 */
-    int branch; /* this rank's branch of its parent: sets.h */
+    int branch; /* number of this rank's branch at its parent: see sets.h */
     struct sim_rank **children; /* [child_count] */
     int child_count;
     struct sim_link *inbox; /* [1 + child_count]: from the parent, from each child */
@@ -40,10 +40,10 @@ struct sim_rank {
     int teams[SIM_MOST_SETS]; /* the team of each process set */
     bool is_waited;
     bool is_paused[SIM_MOST_SETS]; /* the set's replayed batches are paused */
-    /* it had nothing to do; until an event, or until wake_ns */
+    /* it had nothing to do and sleeps until an event, or until wake_ns */
     bool is_asleep;
     int64_t wake_ns; /* -1: never */
-    bool has_left; /* nothing more is agreed here */
+    bool has_left; /* its part of the job has ended */
     int ended; /* number of entries that have ended */
     int failed;
     int joins; /* number of joins that have ended */
@@ -64,7 +64,7 @@ struct sim_round {
  * set. */
 struct sim_team {
     int size;
-    int set; /* its number */
+    int set; /* number of the process set */
     int *ranks; /* [size]; NULL for a queue */
     bool *knows; /* [job size] the rank has added it */
     int64_t *next; /* [job size] the number of each rank's next batch */
@@ -106,7 +106,7 @@ struct hvd_agreement_settings sim_settings(void);
  * request when it has ended. */
 struct hvd_request *sim_submit(struct sim *sim, int rank,
                                const struct hvd_descriptor *const *tensors, int count);
-/* A thread of this rank begins or stops to wait. */
+/* Begins or ends a wait for a request by a thread of this rank. */
 void sim_wait(struct sim *sim, int rank, bool is_waited);
 bool sim_has_ended(const struct hvd_request *request);
 

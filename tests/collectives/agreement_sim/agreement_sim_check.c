@@ -104,7 +104,8 @@ static bool removes_created(const struct hvd_descriptor *tensor)
     return tensor->kind == HVD_KIND_SET_REMOVE && tensor->set != HVD_SET_GLOBAL;
 }
 
-/* Writes the name of a tensor; for such a removal, with the number of the set. */
+/* Writes the name of a tensor; adds the number of the set for the removal of a set that
+ * its members have created. */
 static void write_name(const struct hvd_descriptor *tensor, char *name, size_t bytes)
 {
     if (removes_created(tensor)) {

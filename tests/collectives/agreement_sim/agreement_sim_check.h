@@ -3,8 +3,8 @@
  *
  *   all ranks of a team start the same batches in the same order, with the same rows
  *   the tensors of a batch, zeros included, have one dtype, wire type and op
- *   a batch has one occurrence of each name on all ranks: the k-th since the last join
- *   an occurrence ends on all ranks in the same way, and once
+ *   in a batch, the k-th use of a name since the last join meets the k-th use on all ranks
+ *   each use of a name ends once, and in the same way on all ranks
  *   no rank gets results of a replayed batch that a rank has not started with its tensors
  *   allgather knows the rows of all ranks, alltoall the largest block
  *   at the end nothing is left: no batch, no message, no ready tensor, no entry */

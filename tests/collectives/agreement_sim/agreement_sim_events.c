@@ -231,7 +231,7 @@ void sim_conclude(struct sim_rank *rank, int status)
         carry_out(rank, event);
     }
     if (status == HVD_ERR_PEER && rank->gave_up && rank->gave_up_for >= 0) {
-        rank->has_left = true; /* it ends its part of the job, as it reported */
+        rank->has_left = true; /* it has reported that it ends its part of the job */
     } else if (status != 0) {
         sim_fault(rank->sim, "rank %d: status %d", rank->rank, status);
     }
