@@ -54,12 +54,13 @@ static int add_global(struct hvd_sets *sets)
     int size = sets->layout->size;
     int *ranks = malloc((size_t)size * sizeof(ranks[0]));
 
-    for (int i = 0; ranks != NULL && i < size; i++) {
+    if (ranks == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    for (int i = 0; i < size; i++) {
         ranks[i] = i;
     }
-    if (ranks != NULL) {
-        sets->global = hvd_sets_add(sets, HVD_SET_GLOBAL, ranks, size, NULL);
-    }
+    sets->global = hvd_sets_add(sets, HVD_SET_GLOBAL, ranks, size, NULL);
     free(ranks);
     if (sets->global == NULL) {
         return HVD_ERR_NOMEM;
