@@ -394,7 +394,7 @@ static void check_suspects(struct sim *sim)
            "it suspects no rank before it has waited long enough");
 }
 
-/* Rank 0 is silent. Of the ranks that have the same parent and node, only one warns. */
+/* Rank 0 is silent. Only one of the ranks that share a parent and a node warns. */
 static void test_silent_root(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();

@@ -3,7 +3,7 @@
  *
  *   all ranks of a team start the same batches in the same order, with the same rows
  *   the tensors of a batch, zeros included, have one dtype, wire type and op
- *   in a batch, the k-th use of a name since the last join meets the k-th use on all ranks
+ *   in a batch, the k-th use of a name since the last join is the k-th on all ranks
  *   each use of a name ends once, and in the same way on all ranks
  *   no rank gets results of a replayed batch that a rank has not started with its tensors
  *   allgather knows the rows of all ranks, alltoall the largest block
