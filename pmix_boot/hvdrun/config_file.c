@@ -17,7 +17,7 @@ enum {
 
 static const struct {
     const char *name;
-    const char *prefix; /* how the names of its options begin */
+    const char *prefix; /* prefix of the names of the section's options */
 } sections[] = {
     {"params", ""},           {"library_options", ""},        {"autotune", "autotune"},
     {"timeline", "timeline"}, {"stall_check", "stall-check"}, {"logging", "log"},

@@ -81,8 +81,8 @@ int hvdrun_discovery_read(char *text, const char *own, int default_slots,
     return slots;
 }
 
-/* Checks the file that the command begins with. If the first word is not a plain path,
- * only the shell knows what it means. */
+/* Checks that the file with which the command begins can be run. Checks nothing if the
+ * first word needs the shell or is looked up in PATH. */
 static int check_file(const char *command, struct hvd_error *err)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"

@@ -291,8 +291,8 @@ static void empty_slots(struct hvdrun_elastic *elastic, int excess)
     }
 }
 
-/* Returns how many ranks to keep: at least --min-np, because a script that fails half-way
- * must not end the job. */
+/* Returns how many ranks to keep when the discovery script has printed this many slots:
+ * at least --min-np, because a script that fails half-way must not end the job. */
 static int kept_slots(struct hvdrun_elastic *elastic, int slots)
 {
     const int min = elastic->options->elastic.min;

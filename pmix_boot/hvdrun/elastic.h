@@ -45,7 +45,7 @@ struct hvdrun_elastic {
  * options, start and job; start(job, slot) will start ranks later. */
 int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err);
 
-/* Ends both. Does nothing if the job was not begun. */
+/* Ends the service and the discovery script. Does nothing if the job was not begun. */
 void hvdrun_elastic_end(struct hvdrun_elastic *elastic);
 
 /* Call these when the process of a slot has started or has ended. *job_end gets the
@@ -68,7 +68,8 @@ enum hvdrun_elastic_order {
 bool hvdrun_elastic_next_order(struct hvdrun_elastic *elastic,
                                enum hvdrun_elastic_order *order, int *slot);
 
-/* When to call progress, by hvd_clock_ms; -1: there is nothing to wait for but events. */
+/* Returns when hvdrun_elastic_progress must be called at the latest (hvd_clock_ms); -1:
+ * only after the next event. */
 long long hvdrun_elastic_next_ms(const struct hvdrun_elastic *elastic);
 
 /* Returns whether a rank is waiting to be restarted. */

@@ -63,7 +63,7 @@ void hvdrun_help_print(FILE *out)
 
 /* --- --check-build, in horovodrun's format --- */
 
-/* The front end of hvd for each is horovod.MODULE. */
+/* hvd's front end for a framework is the Python module horovod.MODULE. */
 static const struct {
     const char *name;
     const char *module; /* Python module */
@@ -90,8 +90,8 @@ static bool has_module(const char *module)
     return system(command) == 0;
 }
 
-/* Looks for a front end in the directory that ranks get. A wheel has no such directory:
- * there Python looks for the module. */
+/* Looks for a front end in the directory that hvdrun adds to PYTHONPATH. A wheel has no
+ * such directory; there, Python looks for the module. */
 static bool has_front(const char *python, const char *module)
 {
     char front[64];

@@ -25,8 +25,8 @@
 #include "pmix_boot/hvdrun/watchdog.h"
 #include "pmix_boot/sock/socket.h"
 
-/* Everything that a job owns. A closed descriptor is -1; plan.rows is NULL without a
- * plan. */
+/* Everything that a job owns. A closed descriptor is -1. plan.rows is NULL if there is no
+ * binding plan. */
 struct job {
     const struct hvdrun_options *options;
     const char *host;
@@ -38,7 +38,7 @@ struct job {
     char service_host[PATH_MAX + sizeof("/ranks")];
     /* not used in elastic jobs, which have their own */
     struct hvd_rendezvous_service service;
-    sigset_t signal_mask; /* for the ranks */
+    sigset_t signal_mask; /* the mask that ranks start with */
     int signal_fd;
     int port_fd; /* reserves `port` for torch.distributed */
     uint16_t port;
@@ -241,7 +241,7 @@ static int start_again(void *context, int slot, struct hvd_error *err)
     int exit_code;
 
     if (rank->pid > 0) {
-        kill(-rank->pid, SIGKILL); /* processes that it left behind */
+        kill(-rank->pid, SIGKILL); /* processes that the ended rank left behind */
         (void)waitpid(rank->pid, NULL, 0);
         hvdrun_streams_close(rank->streams);
     }
@@ -278,7 +278,8 @@ static bool has_own_port(void)
     return getenv(HVD_ENV_MASTER_PORT) != NULL && getenv(HVD_ENV_LAUNCH) == NULL;
 }
 
-/* Explains the "address already in use" of a script that could not serve its store. */
+/* Explains why a script failed with "address already in use" when it wanted to serve the
+ * store of torch.distributed. */
 static void tell_taken_port(const struct job *job)
 {
     struct hvd_error err = {0};

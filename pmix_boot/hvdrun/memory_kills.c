@@ -18,8 +18,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Lines are "4:memory:/path" for version 1 and "0::/path" for version 2. If both are
- * there, version 1 counts memory. */
+/* Lines of /proc/PID/cgroup are "4:memory:/path" for cgroups of version 1 and "0::/path"
+ * for version 2. If both are there, the kernel counts memory in version 1. */
 bool hvdrun_memory_kills_file(FILE *cgroups, char *path, size_t bytes)
 {
     char line[PATH_MAX];

@@ -18,7 +18,7 @@
 #include "pmix_boot/hvdrun/option_table.h"
 
 enum {
-    MOST_FILES = 4, /* depth of files that name another file */
+    MOST_FILES = 4, /* how deep --config-file may be nested */
     TIMEOUT_S = 600,
     MOST_S = INT_MAX / 1000
 };
@@ -46,7 +46,7 @@ static int fail_value(const char *name, const char *value, const char *expected,
                     value[0] != '\0' ? value : "\"\"", expected);
 }
 
-/* Returns a number of 0 or more, or -1. */
+/* Returns the number if it is 0 or more, else -1. */
 static double read_number(const char *value)
 {
     char *end;

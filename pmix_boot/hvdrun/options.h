@@ -18,15 +18,15 @@ enum hvdrun_action {
 
 /* horovodrun's options of elastic jobs. */
 struct hvdrun_elastic_options {
-    int min; /* 0: not given; the same holds for all numbers here */
+    int min; /* numbers in this struct are 0 if not given */
     int max;
     int slots_per_host;
     char *discovery; /* command that prints hosts; NULL: none */
     int timeout_s;
     bool has_reset_limit;
     int reset_limit;
-    int cooldown_min_s; /* before a failed rank is restarted */
-    int cooldown_max_s; /* 0: failed ranks are not restarted */
+    int cooldown_min_s; /* shortest wait before a failed rank is restarted */
+    int cooldown_max_s; /* longest wait; 0: failed ranks are not restarted */
 };
 
 struct hvdrun_options {
@@ -39,8 +39,8 @@ struct hvdrun_options {
     enum hvd_bind_mode bind;
     struct hvdrun_elastic_options elastic;
     bool is_verbose;
-    bool has_prefix; /* lines of ranks begin with rank and stream */
-    bool has_time; /* the time comes before these; only together with has_prefix */
+    bool has_prefix; /* lines of ranks begin with the rank and the stream */
+    bool has_time; /* lines begin with the time; only together with has_prefix */
     /* variables for the ranks, which win over inherited ones */
     struct hvdrun_string_list settings;
     struct hvdrun_string_list remarks; /* a sentence for each option that has no effect */

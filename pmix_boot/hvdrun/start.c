@@ -28,8 +28,8 @@ enum {
     EXIT_NOT_FOUND = 127
 };
 
-/* Makes the kernel kill the rank when hvdrun dies. The check is for a hvdrun that died
- * before the call. */
+/* Makes the kernel kill the rank when hvdrun dies. Fails if hvdrun died before prctl,
+ * because the kernel then sends no signal. */
 static int follow_parent(pid_t parent)
 {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
@@ -66,7 +66,7 @@ static void bind(const struct hvdrun_start *start)
 {
     struct hvd_cpuset bound;
 
-    /* A rank that is not bound is slow, not wrong. */
+    /* Failures are ignored: without binding, the rank is only slower. */
     if (start->plan != NULL) {
         (void)hvd_apply_cpus(start->plan, start->rank, NULL, &bound, NULL);
         (void)hvd_apply_memory(start->plan, start->rank, NULL);

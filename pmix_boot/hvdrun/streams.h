@@ -17,9 +17,9 @@ int hvdrun_streams_open(const struct hvdrun_options *options, int rank,
  * opened, fd and lines.copy are -1. */
 void hvdrun_streams_close(struct hvdrun_stream streams[HVDRUN_STREAMS]);
 
-/* Opens the standard input of a rank. Rank 0 gets hvdrun's own if that is a file or a
- * pipe. The others get an empty one, and so does rank 0 in a terminal, because ranks are
- * not in its foreground process group. The caller closes it. */
+/* Opens the standard input of a rank. Rank 0 gets hvdrun's own, unless that is a
+ * terminal: ranks are not in its foreground process group and could not read it. In all
+ * other cases a rank reads /dev/null. The caller closes the descriptor. */
 int hvdrun_streams_input(int rank, struct hvd_error *err);
 
 /* Checks that the files that the job will write can be written, as far as possible

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Grows by one string at a time, and is searched from the front: lists are short. */
+/* The array grows by one string at a time, and look-ups are linear: lists are short. */
 #include "pmix_boot/hvdrun/string_list.h"
 
 #include <stdarg.h>

@@ -227,8 +227,8 @@ static bool read_stream(struct state *state, struct hvdrun_stream *stream)
     return false;
 }
 
-/* Explains why a rank was killed by signal 9, if memory of the cgroup ran out
- * meanwhile. */
+/* Explains why a rank was killed by signal 9, if the kernel has killed a process of the
+ * cgroup for lack of memory since hvdrun began to watch. */
 static void add_reason(const struct state *state, struct hvdrun_failure *failure)
 {
     if (failure->kind == HVDRUN_FAILURE_KILLED && failure->value == SIGKILL &&
@@ -255,7 +255,7 @@ static void end_elastic(struct state *state, int rank, const siginfo_t *info)
     }
 }
 
-/* Handles the end of a rank of another job; hvdrun did not end it. */
+/* Handles the end of a rank of a job that is not elastic; hvdrun did not end the rank. */
 static void end_rank(struct state *state, int rank, const siginfo_t *info)
 {
     struct hvdrun_rank *ended = &state->watch->ranks[rank];
@@ -272,8 +272,8 @@ static void end_rank(struct state *state, int rank, const siginfo_t *info)
     }
 }
 
-/* Acts on events of the service. Called before ends of ranks are handled, which the
- * events may explain. */
+/* Acts on events of the service. Must run before hvdrun handles ended ranks, because the
+ * events may explain why they ended. */
 static void follow_service(struct state *state)
 {
     struct hvdrun_watch *watch = state->watch;
@@ -420,7 +420,8 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     if (poll(polls, count, timeout_ms) < 0) {
         return; /* interrupted: the next round sees why */
     }
-    /* stderr first: a progress line is erased before the result that follows it. */
+    /* Reads stderr first, so that a progress bar is erased before the result that follows
+     * it on stdout. */
     for (int rank = 0; rank < state->watch->count; rank++) {
         for (int i = HVDRUN_STREAMS - 1; i >= 0; i--) {
             if (polls[OWN_POLLS + rank * HVDRUN_STREAMS + i].revents != 0) {
@@ -433,8 +434,8 @@ static void wait_and_handle(struct state *state, struct pollfd *polls, size_t co
     }
 }
 
-/* Reads what is left in the pipe, then closes it: if a process still holds the other end,
- * it has left the job. */
+/* Reads what is left in the pipe, then closes it. A process that still holds the other
+ * end has left the job. */
 static void drain(struct state *state, struct hvdrun_stream *stream)
 {
     while (stream->fd >= 0 && read_stream(state, stream)) {
@@ -505,9 +506,8 @@ static int supervise(struct state *state, struct hvd_error *err)
 }
 
 /* Corrects the first failure by what ranks recorded, because the rank that ended first
- * may only have noticed the failure of another. The other rank may have exited with 0 too
- * early, or may be stopped and not end at all; both are failures only if ranks reported
- * it missing. */
+ * may only have noticed that another rank failed. If that other rank exited with 0 or
+ * never ended, it is to blame only if ranks reported it missing. */
 static void blame(struct state *state)
 {
     struct hvdrun_failure *failure = &state->first_failure;

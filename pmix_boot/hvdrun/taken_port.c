@@ -13,9 +13,9 @@
 /* TCP_LISTEN of the kernel, as its tables print it. */
 #define STATE_LISTEN 0x0A
 
-/* Binds a second socket to the address of held_fd in the same way as a store of
- * torch.distributed. Looking for a listener would not do: a process can also block the
- * port without listening, and no table of the kernel shows it then. */
+/* Tries to bind a second socket to the address of held_fd, as torch.distributed would for
+ * its store. A search for listeners is not enough: a process can also block the port
+ * without listening, and then appears in no table of the kernel. */
 static bool is_taken(int held_fd)
 {
     const int on = 1, off = 0;

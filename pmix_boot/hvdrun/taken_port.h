@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether another process has taken a held port (pmix_boot/held_port.h). The kernel does
- * not reserve the port for a user: before torch.distributed listens, any process of the
- * machine that asks for the number with SO_REUSEADDR may bind to it. */
+/* Checks whether another process has taken a held port (pmix_boot/held_port.h). The
+ * kernel does not reserve the port for a user: before torch.distributed listens, any
+ * process of the machine can bind to it with SO_REUSEADDR. */
 #ifndef HVDRUN_TAKEN_PORT_H
 #define HVDRUN_TAKEN_PORT_H
 

@@ -15,7 +15,7 @@
 
 #include "gpu_binding/base/env.h"
 
-/* Descriptors that the walk may hold open. */
+/* Largest number of descriptors that nftw opens at the same time. */
 #define WALK_DEPTH 16
 
 static int make_directory(char *path, size_t bytes, struct hvd_error *err)
