@@ -8,8 +8,8 @@
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/sock/socket.h"
 
-/* Time for one of several hosts in the first round; it doubles in each round. A host that
- * does not answer must not use up the time of the others. */
+/* Time to connect to one of several hosts in the first round; it doubles in each round. A
+ * host that does not answer must not use up the time of the others. */
 static const int64_t first_share_ms = 500;
 
 static const int pause_ms = 50;

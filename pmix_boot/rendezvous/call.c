@@ -8,8 +8,8 @@
 #include "pmix_boot/rendezvous/address.h"
 #include "pmix_boot/sock/socket.h"
 
-/* Pause between attempts while the service closes connections that have yet to prove
- * themselves, because it has too many of them. */
+/* Pause between attempts. The service closes connections that have not proved themselves
+ * yet if it has too many of them. */
 static const int pause_ms = 50;
 
 struct hvd_rendezvous_call {
@@ -62,8 +62,8 @@ static void fail_greeting(const struct hvd_rendezvous_address *address, int stat
     }
 }
 
-/* Connects once. HVD_ERR_PEER: the service closed the connection before it had accepted
- * this rank. */
+/* Connects once. Returns HVD_ERR_PEER if the service closed the connection before it had
+ * accepted this rank. */
 static int open_once(struct hvd_rendezvous_call *call, int64_t deadline_ms,
                      struct hvd_error *err)
 {
@@ -104,7 +104,7 @@ int hvd_rendezvous_call_begin(const char *address, int timeout_ms,
         poll(NULL, 0, pause_ms);
         status = 0;
     }
-    /* The last of several attempts may end at the time limit. */
+    /* If the last of several attempts ran out of time, tell why the first ones failed. */
     if (status == HVD_ERR_TIMEOUT && was_closed) {
         fail_greeting(&call->address, HVD_ERR_PEER, err);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Each message travels in a frame of the link, in which its type and data are sealed. */
+/* Each message is sent in one frame of the link; its type and data are encrypted and
+ * authenticated together. */
 #include "pmix_boot/rendezvous/channel.h"
 
 #include <sodium.h>
@@ -15,8 +16,8 @@
 /* A new protocol gets a new context, so that the keys of different protocols differ. */
 static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas4";
 
-/* The longest frame before the peer has proved itself, and afterwards: the cards of all
- * ranks. */
+/* The longest frame that is accepted before the peer has proved itself, and afterwards.
+ * The longest messages contain the cards of all ranks. */
 static const size_t most_before = 256;
 static const size_t most_open = (size_t)1 << 28;
 
@@ -25,7 +26,7 @@ enum frame {
     FRAME_SEALED,
 };
 
-/* Precedes the data of a message, so that they are aligned. */
+/* Precedes the data of a message. Its 8 bytes keep the data aligned. */
 struct plain_head {
     uint32_t type;
     uint32_t zero;
@@ -38,7 +39,8 @@ struct hvd_channel {
     bool has_proof; /* the other side has proved that it has the key */
     bool is_open;
     bool is_closed;
-    int end; /* how it was closed: HVD_ERR_PEER, HVD_ERR_NET; 0 while it is open */
+    /* why the channel was closed: HVD_ERR_PEER, HVD_ERR_NET; 0 while it is open */
+    int end;
     bool has_sealed; /* `sealed` has arrived and has yet to be taken */
     struct hvd_link_message sealed;
     unsigned char own[HEADER_BYTES];

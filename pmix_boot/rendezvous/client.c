@@ -25,7 +25,7 @@ static struct {
     /* a thread is in hvd_rendezvous_client_join and alone uses the channel */
     bool is_joining;
     unsigned forks; /* number of forks of this process so far */
-    bool is_ready; /* the service knows that this rank has the state */
+    bool is_ready; /* the service knows that this rank has the state of the training */
     uint32_t changes;
     int lost;
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = -1};
@@ -43,8 +43,8 @@ static void after_fork_in_parent(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-/* fork_close.c has closed the connection. The memory is not freed, because that is not
- * safe here. */
+/* fork_close.c has closed the connection. The memory is not freed, because free is not
+ * safe in a forked child. */
 static void after_fork_in_child(void)
 {
     client.channel = NULL;
@@ -53,7 +53,7 @@ static void after_fork_in_child(void)
 }
 
 /* Reports exit(0) to the service. If another thread holds the lock when this one calls
- * exit, it never releases the lock: do not wait for it. */
+ * exit, that thread will never release it, so this one does not wait. */
 static void tell_success(int status, void *unused)
 {
     (void)unused;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rank's side of an elastic job: one connection to the service, from the first join to
- * the end of the process. When it closes, the service learns that this process died;
- * exit(0) tells it that the training has succeeded. A forked child does not keep it open.
+ * the end of the process. When the connection closes, the service learns that this
+ * process died. exit(0) tells the service that the training has succeeded. A forked child
+ * does not keep the connection open.
  *
- * Threads: any. Only one joins at a time, and meanwhile the others learn nothing new. */
+ * Threads: any, but only one may join at a time. Meanwhile the other functions report
+ * nothing new. */
 #ifndef HVD_RENDEZVOUS_CLIENT_H
 #define HVD_RENDEZVOUS_CLIENT_H
 

@@ -12,7 +12,8 @@
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/rendezvous/process_start.h"
 
-/* The service keeps the time limit itself. If it is this much later, it hangs. */
+/* The service itself refuses a rank when the rank's time limit has passed. If it does not
+ * answer this long after the limit, it hangs. */
 static const int hang_ms = 15000;
 
 /* --- the question --- */

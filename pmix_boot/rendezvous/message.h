@@ -17,10 +17,13 @@ enum hvd_rendezvous_message {
     /* to a rank: an int32_t, a rank of its generation that is gone */
     HVD_RENDEZVOUS_LOST,
     HVD_RENDEZVOUS_UPDATED, /* to a rank: a uint32_t, changes of enum hvd_roster_change */
-    /* posts a value for all: struct hvd_rendezvous_note and the value */
+    /* from a process: posts a value for the others; struct hvd_rendezvous_note and the
+     * value */
     HVD_RENDEZVOUS_POST,
-    HVD_RENDEZVOUS_ASK, /* asks for such a value: struct hvd_rendezvous_note */
-    HVD_RENDEZVOUS_NOTE, /* answers both as soon as there is a value; like POST */
+    /* from a process: waits for a posted value; struct hvd_rendezvous_note */
+    HVD_RENDEZVOUS_ASK,
+    /* answers POST and ASK once there is a value; the same data as POST */
+    HVD_RENDEZVOUS_NOTE,
     /* from a rank of an elastic job: it ends with success; no data */
     HVD_RENDEZVOUS_DONE,
 };
@@ -53,7 +56,7 @@ struct hvd_rendezvous_join {
 /* Followed, for each rank, by a uint64_t with the size of its card, and the card. */
 struct hvd_rendezvous_formed {
     uint32_t generation; /* elastic jobs: 1, 2, ...; static jobs: 0 */
-    int32_t rank; /* static jobs: the index */
+    int32_t rank; /* rank in the generation; static jobs: the index in the list */
     int32_t size;
 };
 

@@ -101,7 +101,7 @@ static int find_round(const struct hvd_roster *roster, const struct hvd_roster_j
     return -1;
 }
 
-/* Returns the round that the member joins, creating it if necessary; NULL if memory runs
+/* Returns the round that a rank joins, creating it if necessary; NULL if memory runs
  * out. */
 static struct hvd_roster_round *
 round_for(struct hvd_roster *roster, const struct hvd_roster_join *join, int64_t now_ms)
@@ -111,8 +111,8 @@ round_for(struct hvd_roster *roster, const struct hvd_roster_join *join, int64_t
     if (at < 0) {
         return add_round(roster, join, now_ms);
     }
-    /* Members that still wait in a failed round are told why before the round is
-     * dropped. */
+    /* A rank that joins again after its answer begins a new round, unless members of the
+     * old one still wait for their answers. */
     if (roster->rounds[at]->here == 0 &&
         hvd_roster_round_has_answered(roster->rounds[at], join->index)) {
         remove_round(roster, at);
@@ -146,8 +146,8 @@ static int join_round(struct hvd_roster *roster, struct hvd_member *member,
     return status;
 }
 
-/* Addresses the step to the members that wait in the round, in the order of their ranks
- * if all do. */
+/* Fills step->ids with the members that wait in the round, in the order of their ranks if
+ * the round begins. */
 static void answer_round(struct hvd_roster *roster, struct hvd_roster_round *round,
                          struct hvd_roster_step *step)
 {
@@ -383,8 +383,8 @@ static struct tally count_members(const struct hvd_roster *roster)
     return tally;
 }
 
-/* Addresses the step to the members in this state; those that were waiting get an
- * answer. */
+/* Fills step->ids with the members in this state, or only with those of them that were
+ * told to leave. Waiting members become idle, because the step is their answer. */
 static void select_members(struct hvd_roster *roster, enum hvd_member_state state,
                            bool only_leaving, struct hvd_roster_step *step)
 {
@@ -455,8 +455,8 @@ static void form_generation(struct hvd_roster *roster, int waiting,
     roster->is_short_told = false;
 }
 
-/* Returns whether enough members ask to begin. *again_ms: when time alone may change
- * that. */
+/* Returns whether enough members ask to begin. *again_ms gets the time at which the
+ * answer changes even if no other member joins. */
 static bool is_enough(const struct hvd_roster *roster, const struct tally *tally,
                       int64_t now_ms, int64_t *again_ms)
 {
@@ -504,7 +504,7 @@ static void begin_generation(struct hvd_roster *roster, const struct tally *tall
     const bool lacks_state = roster->had_state && tally->with_state == 0;
 
     if (lacks_state && now_ms < roster->lost_ms + word_ms) {
-        /* the last member may have succeeded */
+        /* wait: the last member may still report success */
         ask_again(step, roster->lost_ms + word_ms);
     } else if (lacks_state) {
         hvd_fail(&step->failure.error, HVD_ERR_STATE,
@@ -521,8 +521,8 @@ static void begin_generation(struct hvd_roster *roster, const struct tally *tall
     }
 }
 
-/* Keeps members waiting: too few have joined, or some of the last generation have not.
- * When the time is up, drops or refuses members. */
+/* Keeps members waiting because too few have joined, or because some of the last
+ * generation still run. When the time is up, drops or refuses members. */
 static void hold_members(struct hvd_roster *roster, const struct tally *tally,
                          int64_t now_ms, struct hvd_roster_step *step)
 {
@@ -549,8 +549,8 @@ static void hold_members(struct hvd_roster *roster, const struct tally *tally,
     }
 }
 
-/* Tells the running members, while none of them asks to begin, that members come or
- * leave. */
+/* Tells the running members that members come or leave. Called while none of the running
+ * members asks to begin. */
 static void announce(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                      struct hvd_roster_step *step)
 {
@@ -572,7 +572,7 @@ static void announce(struct hvd_roster *roster, const struct tally *tally, int64
     }
 }
 
-/* Ends a job that is done, when no member waits any more. */
+/* Ends a job that is done, once no member waits any more. */
 static void wind_up(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                     struct hvd_roster_step *step)
 {

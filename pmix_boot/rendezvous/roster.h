@@ -51,7 +51,9 @@
 
 struct hvd_roster_rules {
     bool is_elastic;
-    int np; /* members that the launcher starts; a static job may not know them yet */
+    /* number of members that the launcher starts; 0 if a static job does not know it
+     * yet */
+    int np;
     /* for elastic jobs */
     int min;
     int max; /* further members wait until others leave */
@@ -61,7 +63,7 @@ struct hvd_roster_rules {
 };
 
 enum hvd_member_state {
-    HVD_MEMBER_IDLE, /* has not joined yet, or has an answer that is not a generation */
+    HVD_MEMBER_IDLE, /* neither waits for an answer nor runs in a generation */
     HVD_MEMBER_WAITING,
     HVD_MEMBER_RUNNING, /* elastic jobs only */
 };
@@ -70,16 +72,16 @@ struct hvd_member {
     int id;
     int slot;
     enum hvd_member_state state;
-    /* in which the member waits; NULL in an elastic job */
+    /* round in which the member waits; NULL in an elastic job */
     struct hvd_roster_round *round;
-    int rank; /* in the round, or in the last generation; -1: in none */
+    int rank; /* rank in the round, or in the last generation; -1: in none */
     bool has_state;
     int64_t arrived_ms; /* joined for the first time; -1: has not joined */
 };
 
 struct hvd_roster_slot {
     int number;
-    int wait_status; /* of a slot whose process has ended */
+    int wait_status; /* from waitpid, for a slot whose process has ended */
 };
 
 /* Zeroed slots are empty. */
@@ -100,8 +102,8 @@ struct hvd_roster {
     int count;
     int capacity;
     int *ids; /* [capacity], members of a step */
-    /* The launcher has reported that their processes have ended for good; in the order of
-     * their ends. */
+    /* Slots whose processes have ended for good, as the launcher has reported; in the
+     * order of their ends. */
     struct hvd_roster_slots ended;
     /* used by static jobs */
     struct hvd_roster_round **rounds;
@@ -110,14 +112,14 @@ struct hvd_roster {
     int generation; /* the last one; 0: none yet */
     int size; /* of the last generation */
     int gone; /* members that left before the first generation */
-    int expected; /* members that the launcher still expects then */
+    int expected; /* members that the launcher expects in the first generation */
     struct hvd_roster_slots leaving; /* removed by the launcher */
-    bool had_state; /* some member ever had it */
+    bool had_state; /* some member has had the state of the training */
     bool is_done;
     bool is_over_told; /* the launcher was told to end the rest */
     bool is_short_told; /* the log says that more members are needed */
     unsigned told; /* changes of which the running members were told */
-    /* since when members wait or are waited for; -1: none does */
+    /* since when members wait for others; -1: none waits */
     int64_t waiting_since_ms;
     int64_t lost_ms; /* when a running member last disappeared */
     int64_t done_ms;
@@ -141,7 +143,7 @@ struct hvd_roster_step {
      * step. */
     const int *ids;
     int count;
-    /* When to call again at the latest; -1: after the next event. */
+    /* When to call hvd_roster_next again at the latest; -1: after the next event. */
     int64_t again_ms;
     struct hvd_roster_failure failure; /* of REFUSE, DISMISS, DROP and SHORT */
     unsigned changes; /* of TELL */
@@ -156,15 +158,15 @@ int hvd_roster_add(struct hvd_roster *roster, int id);
 /* Finds a member; NULL if there is none. Valid until the next add or remove. */
 struct hvd_member *hvd_roster_find(struct hvd_roster *roster, int id);
 
-/* Lets a member join. A failure, of this member alone, is its answer. */
+/* Lets a member join. If this fails, the failure is the answer to this member alone. */
 int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_join *join,
                     int64_t now_ms, struct hvd_roster_failure *failure);
 
 /* Records that a member has the state of the training. */
 void hvd_roster_ready(struct hvd_roster *roster, int id);
 
-/* Removes a member on host that is gone. Returns its rank in the running generation, or
- * -1. */
+/* Removes a member that is gone; `host` is for the error. Returns its rank in the running
+ * generation, or -1. */
 int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host,
                       int64_t now_ms);
 

@@ -23,7 +23,7 @@ struct hvd_roster_join {
     /* Static jobs only: */
     int index; /* index of this rank in ranks */
     const int32_t *ranks; /* [count] ranks of the launch; NULL: all, 0 ... count - 1 */
-    int timeout_ms; /* how long the first one waits for the last one */
+    int timeout_ms; /* how long the first rank waits for the last one */
 };
 
 /* The reason why members cannot begin. */
@@ -35,7 +35,7 @@ struct hvd_roster_failure {
 struct hvd_roster_round {
     int count;
     int32_t *ranks; /* [count] ranks of the launch; NULL: all */
-    unsigned char *places; /* [count] awaited, here or answered */
+    unsigned char *places; /* [count] whether each rank is awaited, here or answered */
     int here;
     int awaited; /* the round is over when no rank is here or awaited */
     int timeout_ms;
@@ -44,7 +44,8 @@ struct hvd_roster_round {
     struct hvd_roster_failure failure;
 };
 
-/* Returns whether the rank can have this index in a job of that size, and in its list. */
+/* Returns whether the data are consistent: the index is below the count, and the list has
+ * this rank at the index. */
 bool hvd_roster_join_is_possible(const struct hvd_roster_join *join);
 
 /* Creates the round of a join that is possible. NULL if memory runs out. */
@@ -52,12 +53,12 @@ struct hvd_roster_round *hvd_roster_round_create(const struct hvd_roster_join *j
                                                  int64_t now_ms);
 void hvd_roster_round_destroy(struct hvd_roster_round *round);
 
-/* Returns whether the round has the same list of ranks. */
+/* Returns whether the round has the same list of ranks as the join. */
 bool hvd_roster_round_is_of(const struct hvd_roster_round *round,
                             const struct hvd_roster_join *join);
 
-/* Enters the rank. A failure is the answer of this rank alone, which then counts as
- * answered. */
+/* Enters the rank. A failure is the answer to this rank alone; if the round itself has
+ * failed, the rank counts as answered. */
 int hvd_roster_round_join(struct hvd_roster_round *round,
                           const struct hvd_roster_join *join,
                           struct hvd_roster_failure *failure);

@@ -18,7 +18,7 @@
 #include "pmix_boot/rendezvous/slurm_kill.h"
 #include "pmix_boot/sock/socket.h"
 
-/* A rank greets at once; a connection that has sent nothing by then is closed. */
+/* A rank greets at once. A connection that has sent nothing after this time is closed. */
 static const int64_t greeting_ms = 5000;
 /* After greeting, a rank may take long to prove that it has the key, on a busy or
  * swapping node. If the connection is closed meanwhile, the rank must connect again. The
@@ -36,7 +36,7 @@ enum {
 struct connection {
     struct hvd_channel *channel;
     int64_t since_ms;
-    uint64_t number; /* counts arrivals */
+    uint64_t number; /* position in the order of arrival */
     bool is_proven; /* the peer has proved that it has the key */
     bool is_member; /* the peer is in the roster, by its descriptor */
     bool has_asked; /* the peer waits for a note that has not been posted */
@@ -55,7 +55,8 @@ struct service {
     struct connection *connections;
     size_t count;
     uint64_t arrived; /* number of connections so far */
-    int64_t closed_until_ms; /* no descriptors until then; 0 while accepting */
+    /* accept nothing until then, for lack of descriptors; 0 while accepting */
+    int64_t closed_until_ms;
     bool was_full; /* the lack of descriptors has been logged */
     struct pollfd *polls; /* [count + 2]: listening socket, orders, connections */
     char order[64]; /* an incomplete line */
@@ -270,7 +271,8 @@ static void drop_members(struct service *service, const struct hvd_roster_step *
     }
 }
 
-/* Ranks of a static job print the failure themselves. */
+/* Logs the failure of an elastic job. Ranks of a static job print the failure
+ * themselves. */
 static void log_failure(const struct service *service, const struct hvd_roster_step *step)
 {
     if (service->roster.rules.is_elastic) {
@@ -421,8 +423,8 @@ static int take_ready(struct service *service, struct connection *connection)
     return status;
 }
 
-/* Ends the job if a rank of the running generation succeeds. Other processes may end as
- * they like. */
+/* Ends the job if a rank of the running generation succeeds. The success of other
+ * processes means nothing. */
 static void take_done(struct service *service, const struct connection *connection)
 {
     const struct hvd_member *member =
@@ -513,8 +515,9 @@ static void serve_connection(struct service *service, struct connection *connect
 
 /* --- connecting and leaving --- */
 
-/* Returns the connection without proof to drop first: the oldest that has sent no
- * header, since a rank sends one at once; then the oldest. NULL if there is none. */
+/* Returns the connection to drop first among those without proof: the oldest that has
+ * sent no header, because a rank sends one at once; else the oldest. NULL if there is
+ * none. */
 static struct connection *least_stranger(struct service *service, size_t *strangers)
 {
     struct connection *least = NULL;
@@ -591,7 +594,7 @@ static void rest(struct service *service, int error)
     }
 }
 
-/* Accepts one connection at a time, so that pending ones are served in between. */
+/* Accepts one connection per round of the loop, so that others are served in between. */
 static void accept_one(struct service *service)
 {
     int fd;

@@ -92,9 +92,9 @@ void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *proces
 
 /* --- in the process beside the service --- */
 
-/* Copies the variables that srun may have. It takes defaults from SLURM_* and plugins
- * from SPANK_*; with those of the job's step it would bind, distribute or export as that
- * step does. */
+/* Copies the few variables that srun needs. srun takes defaults from SLURM_*, and plugins
+ * take theirs from SPANK_*: with the variables of the job's step, srun would bind,
+ * distribute and export as that step does. */
 static void fill_environment(char texts[][PATH_MAX], char **environment)
 {
     static const char *const names[] = {HVD_ENV_PATH, HVD_ENV_HOME, HVD_ENV_LIBRARY_PATH,

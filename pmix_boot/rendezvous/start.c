@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The service holds the other ends of two pipes. However the launcher ends, these close,
- * and the service ends. */
+/* The service holds the other ends of two pipes. When the launcher ends in any way, its
+ * ends close, and the service ends. */
 #include "pmix_boot/rendezvous/start.h"
 
 #include <errno.h>

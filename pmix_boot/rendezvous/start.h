@@ -33,7 +33,7 @@ struct hvd_rendezvous_rules {
     int min; /* the smallest number of ranks that train */
     int max; /* 0 in a static job */
     int start_s; /* how long the first generation waits for np */
-    int timeout_s; /* how long ranks wait for min */
+    int timeout_s; /* how long ranks wait until there are `min` */
     int reset_limit; /* -1: no limit */
 };
 
