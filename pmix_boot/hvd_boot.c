@@ -12,8 +12,8 @@
 #include "pmix_boot/pmix_modex.h"
 #include "pmix_boot/sock/socket.h"
 
-/* The helper must not outlive its rank, which would otherwise look alive after it was
- * killed. */
+/* Makes the kernel kill the helper when the rank dies. A helper that outlived a killed
+ * rank would make the rank look alive. */
 static int follow_parent(int parent)
 {
     return prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() == parent ? 0 : HVD_ERR_SYS;

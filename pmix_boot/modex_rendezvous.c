@@ -49,8 +49,8 @@ static int take_cards(struct hvd_rendezvous_generation *generation, struct hvd_m
     return 0;
 }
 
-/* Fills in the part of the query that both kinds of jobs need; host is the one in the
- * record. */
+/* Fills in the part of the query that both kinds of jobs need. `host` gets the host name
+ * from the rank's own record. */
 static int describe_rank(const struct hvd_modex_query *query,
                          struct hvd_rendezvous_join_query *join, char *host, size_t bytes,
                          struct hvd_error *err)
@@ -148,7 +148,7 @@ int hvd_modex_rendezvous(const struct hvd_modex_query *query, struct hvd_modex *
     }
     status = hvd_rendezvous_join_static(&join, &generation, &culprit, err);
     if (status < 0 && culprit >= 0 && culprit != join.slot) {
-        /* Tell hvdrun which rank is to blame, unless it is this one. */
+        /* Tell hvdrun which rank is to blame, unless it is this rank. */
         hvd_cause_tell(culprit, join.slot, err->text);
     }
     if (status == 0) {

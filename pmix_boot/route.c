@@ -36,7 +36,8 @@ static int parse_address(const char *text, union address *address, socklen_t *by
     return HVD_ERR_ARG;
 }
 
-/* Finds our address: connecting a datagram socket chooses it and sends nothing. */
+/* Finds this host's address for packets to the peer. Connecting a datagram socket makes
+ * the kernel choose it, and sends nothing. */
 static int find_own(const union address *peer, socklen_t bytes, union address *own)
 {
     int fd = socket(peer->any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

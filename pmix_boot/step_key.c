@@ -23,7 +23,8 @@ static const char *find_variable(const char *const *environment, const char *nam
     return NULL;
 }
 
-/* Mixes a key into the secret. A text of another length is not a key. */
+/* Mixes a key into the secret. Does nothing if the text is too short or too long to be a
+ * key. */
 static void mix_key(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES], const char *key)
 {
     const size_t bytes = key != NULL ? strlen(key) : 0;

@@ -12,8 +12,9 @@
 #include "pmix_boot/sock/handshake.h"
 
 /* Replaces the published secret by one that also depends on the key in `environment`.
- * Without a key, or with a server other than Slurm's, whose ranks may come from several
- * steps, nothing changes. Ranks with different keys reject each other. */
+ * Changes nothing without a key, or if the PMIx server is not Slurm's: such a server may
+ * connect ranks of several steps, whose keys differ. Ranks with different keys reject
+ * each other. */
 void hvd_step_key_mix(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
                       const char *const *environment);
 

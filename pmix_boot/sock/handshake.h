@@ -22,7 +22,7 @@
 #include "pmix_boot/sock/seal.h"
 #include "pmix_boot/sock/socket.h"
 
-#define HVD_HANDSHAKE_SECRET_BYTES 32 /* of the job */
+#define HVD_HANDSHAKE_SECRET_BYTES 32 /* length of the job's secret */
 #define HVD_HANDSHAKE_NONCE_BYTES 32
 #define HVD_HANDSHAKE_PROOF_BYTES 32
 #define HVD_HANDSHAKE_MAGIC 0x33647668u /* changes with the protocol */
@@ -48,8 +48,8 @@ struct hvd_handshake_challenge {
 /* A rank that takes part in a handshake. */
 struct hvd_handshake_party {
     int rank;
-    int size; /* of the job */
-    const unsigned char *secret; /* HVD_HANDSHAKE_SECRET_BYTES */
+    int size; /* number of ranks in the job */
+    const unsigned char *secret; /* HVD_HANDSHAKE_SECRET_BYTES bytes */
     uint32_t protection; /* the same at both ends */
 };
 
@@ -70,7 +70,8 @@ struct hvd_handshake {
 struct hvd_handshake_keys {
     unsigned char child_seal[HVD_SEAL_KEY_BYTES];
     unsigned char parent_seal[HVD_SEAL_KEY_BYTES];
-    unsigned char child_cipher[HVD_SEAL_KEY_BYTES]; /* for data that is encrypted */
+    /* encrypts the child's data if the connection is encrypted */
+    unsigned char child_cipher[HVD_SEAL_KEY_BYTES];
 };
 
 /* Starts a handshake at the child: fills in the hello, with a fresh nonce. Returns 0 or

@@ -309,9 +309,9 @@ static int make_room(struct hvd_link *link)
     return 0;
 }
 
-/* Keeps the descriptor that came along, and closes an earlier one that was not taken out.
- * An honest sender puts one into a message, and messages are taken out before the next
- * read. */
+/* Keeps the descriptor that came along. Closes an earlier one that was not taken out;
+ * only a hostile sender causes that, because each message carries at most one and all
+ * messages are taken out before the next read. */
 static void keep_fd(struct hvd_link *link, struct msghdr *message)
 {
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
@@ -411,7 +411,7 @@ int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message)
     }
     link->begin += message_bytes(link, &frame);
     if (link->begin == link->end) {
-        /* The payload stays valid until the next read. */
+        /* The buffer is empty now. The payload still lies in it until the next read. */
         link->begin = 0;
         link->end = 0;
     }

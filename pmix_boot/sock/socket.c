@@ -292,9 +292,9 @@ static void tune_tcp(int fd)
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-/* Switches the connection's time limit off. With it, the kernel ends a connection whose
- * receiver is full for that long, even though the other host still answers (seen with
- * Linux 6.18). */
+/* Switches TCP_USER_TIMEOUT off. While it is on, the kernel also ends a connection if the
+ * receive buffer of the other end stays full for that long, even though the other host
+ * still answers (seen with Linux 6.18). */
 void hvd_socket_be_patient(int fd)
 {
     const unsigned for_ever = 0;

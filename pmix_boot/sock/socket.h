@@ -38,7 +38,7 @@ struct hvd_socket_endpoint {
 
 struct hvd_socket_address {
     struct hvd_ip addresses[HVD_SOCKET_ADDRESSES];
-    int count; /* of the addresses; 0: all of this machine */
+    int count; /* number of addresses; 0: listen at all addresses of this machine */
     struct hvd_port_range ports;
 };
 
@@ -101,8 +101,9 @@ struct hvd_socket_endpoint hvd_socket_endpoint_of(int fd, enum hvd_socket_side s
  * over, and true also after a signal. */
 bool hvd_socket_wait(int fd, short events, int64_t deadline_ms);
 
-/* Returns whether sent bytes have not yet reached the other host. Closing a TCP socket
- * with unread bytes in it throws such bytes away. */
+/* Returns whether sent bytes have not yet reached the other host. If a TCP socket is
+ * closed while it holds received bytes that nobody has read, its unsent bytes are lost.
+ */
 bool hvd_socket_is_unsent(int fd);
 
 /* Send or receive all bytes on a blocking socket. They return 0, or HVD_ERR_SYS with
