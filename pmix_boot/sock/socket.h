@@ -101,9 +101,8 @@ struct hvd_socket_endpoint hvd_socket_endpoint_of(int fd, enum hvd_socket_side s
  * over, and true also after a signal. */
 bool hvd_socket_wait(int fd, short events, int64_t deadline_ms);
 
-/* Returns whether sent bytes have not yet reached the other host. If a TCP socket is
- * closed while it holds received bytes that nobody has read, its unsent bytes are lost.
- */
+/* Returns whether sent bytes have not yet reached the other host. Closing a TCP socket
+ * that still holds unread bytes discards such unsent bytes. */
 bool hvd_socket_is_unsent(int fd);
 
 /* Send or receive all bytes on a blocking socket. They return 0, or HVD_ERR_SYS with
