@@ -36,9 +36,9 @@ int hvd_gpu_list_parse(const struct hvd_topology *topology, const char *text,
                        struct hvd_gpu_list *list, struct hvd_error *err);
 
 /* Parses CUDA_VISIBLE_DEVICES. The list keeps its order and, as in CUDA, ends at the
- * first entry that names no GPU. step has the GPUs of the step, or is NULL. If all
- * numbers in text are numbers of these GPUs, they are taken as such; else they are
- * indices into step. */
+ * first entry that names no GPU. step has the GPUs of the step, or is NULL. If every
+ * number in text is the number of one of these GPUs, it names that GPU; else the numbers
+ * are indices into step. */
 int hvd_gpu_list_visible(const struct hvd_topology *topology, const char *text,
                          const struct hvd_gpu_list *step, struct hvd_gpu_list *list,
                          struct hvd_error *err);

@@ -37,7 +37,7 @@ struct hvd_plan_row {
     int local_rank;
     /* index in the list, which is CUDA's device number; HVD_NONE: no GPU */
     int gpu_index;
-    struct hvd_gpu_item gpu; /* both HVD_NONE without a GPU */
+    struct hvd_gpu_item gpu; /* both members are HVD_NONE without a GPU */
     int socket; /* index of the socket that its cpus are on; HVD_NONE in mode none */
     int gpu_socket; /* index, HVD_NONE when unknown */
     int gpu_numa; /* kernel's number of the GPU's memory node, HVD_NONE when unknown */

@@ -27,7 +27,7 @@ struct share {
     int quota; /* how many more cores the rank gets */
 };
 
-/* The state while one socket is dealt out. */
+/* The state while the cores of one socket are dealt out. */
 struct deal {
     const struct hvd_plan_work *work;
     struct core *cores;

@@ -39,8 +39,8 @@ static enum hvd_closeness closeness_of(const struct hvd_topology *topology, int 
     return topology->closeness[gpu * topology->nic_count + nic];
 }
 
-/* Marks the NICs nearest to a GPU in near[] and returns their number; 0 if no NIC shares
- * anything with the GPU. */
+/* Marks the NICs nearest to a GPU in near[] and returns their number; 0 if all NICs are
+ * on other sockets than the GPU. */
 static int mark_nearest(const struct hvd_topology *topology,
                         const struct candidates *candidates, int gpu, bool *near)
 {

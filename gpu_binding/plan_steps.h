@@ -10,7 +10,7 @@
 struct hvd_plan_work {
     const struct hvd_topology *topology;
     struct hvd_plan_options options;
-    /* the allowed cpus, without those above the limit threads_per_core */
+    /* the allowed cpus, but at most threads_per_core of each core */
     struct hvd_cpuset usable;
     struct hvd_plan *plan;
 };

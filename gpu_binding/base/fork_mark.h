@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Marks a process, so that a forked child knows that it is another one. The mark is in a
- * page that the kernel clears in every child, however it was forked. To read it costs
- * next to nothing; getpid in every call of the public interface would be a system call
- * (85 ns here). */
+ * page that the kernel clears in every child, however it was forked. A look at the mark
+ * costs next to nothing; a getpid in every call of the public interface would be a system
+ * call (85 ns here). */
 #ifndef HVD_FORK_MARK_H
 #define HVD_FORK_MARK_H
 

@@ -10,10 +10,11 @@
 
 struct hvd_module_source {
     const char *file; /* "hvd_gpu.so", in the folder hvd beside libhvd */
-    const char *built; /* its folder in a build, below the folder of libhvd */
+    const char *built; /* folder of the file in a build, below the folder of libhvd */
     const char *variable; /* an environment variable that names another file */
     const char *purpose; /* the beginning of messages, such as "GPU tensors need" */
-    /* name of the structure that it exports, which begins with an int: its version */
+    /* name of the structure that the module exports; it begins with an int, its
+     * version */
     const char *symbol;
     int version;
 };
