@@ -136,8 +136,8 @@ static int parse_words(const char *text, struct hvd_spank_options *options,
     return 0;
 }
 
-/* Rejects words that need `elastic` without it, words that contradict it, and a minimum
- * of ranks above the maximum. */
+/* Rejects words that have no meaning without `elastic`, words that contradict `elastic`,
+ * and a minimum of ranks above the maximum. */
 static int check_elastic(const struct hvd_spank_options *options, struct hvd_error *err)
 {
     bool has_rules = options->min_ranks > 0 || options->max_ranks > 0 ||

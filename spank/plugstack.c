@@ -7,7 +7,7 @@
 
 #include "spank/word_table.h"
 
-/* Slurm's own limit is 300 s; an hour is more than any start takes. */
+/* Time limits of PMIx. Slurm's default is 300 s; no start takes longer than an hour. */
 enum {
     TIMEOUT_DEFAULT_S = 60,
     TIMEOUT_MAX_S = 3600

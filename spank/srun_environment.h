@@ -34,7 +34,8 @@ void hvd_spank_srun_environment_set_key(void);
  * missing there, the package in dir reports it, instead of Python's "No module named". */
 void hvd_spank_srun_environment_add_front_end(const char *dir);
 
-/* Removes the directory that the plugin added for the batch script around this srun. */
+/* Removes the directory that the plugin added to PYTHONPATH of the batch script in which
+ * this srun runs. */
 void hvd_spank_srun_environment_remove_front_end(const char *dir);
 
 #endif

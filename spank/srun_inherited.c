@@ -132,8 +132,8 @@ void hvd_spank_srun_inherited_drop_task(void)
     drop_variables(task_variables, sizeof(task_variables) / sizeof(task_variables[0]));
 }
 
-/* Resets the type even if the user chose it for the outer step: it cannot be told from
- * Slurm's choice, and a user who gives --hvd inside a step wants PMIx. */
+/* Resets the MPI type even if the user chose it for the outer step: that choice looks
+ * like Slurm's own, and a user who gives --hvd inside a step wants PMIx. */
 void hvd_spank_srun_inherited_drop_mpi(const struct hvd_spank_srun_options *srun_options)
 {
     const char *inherited = getenv(HVD_ENV_SLURM_MPI_TYPE);

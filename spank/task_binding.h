@@ -11,9 +11,9 @@ struct hvd_spank_task;
 void hvd_spank_task_bind(const struct hvd_spank_task *task);
 
 /* Binds a task that starts the ranks of its node to all CPUs that the step has there,
- * unless the user chose another binding, and divides the cores among the threads of these
- * ranks. If their number is unknown, `ranks` is 0 or negative, and the numbers of threads
- * stay unset. */
+ * unless the user chose another binding. Divides the cores among the threads of its
+ * `ranks` ranks. If `ranks` is 0 or negative, their number is unknown, and the numbers of
+ * threads stay unset. */
 void hvd_spank_task_bind_node(const struct hvd_spank_task *task, int ranks);
 
 #endif

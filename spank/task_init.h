@@ -22,7 +22,9 @@ struct hvd_spank_task {
     const char *launcher;
     bool is_agent; /* the task is the only one of its node, and starts the ranks there */
     bool is_alone; /* torchrun --standalone: nodes do not join one another */
-    int typed_ranks; /* hvd_spank_launcher_ranks */
+    /* ranks per node on torchrun's command line, as hvd_spank_launcher_ranks returns
+     * it */
+    int typed_ranks;
 };
 
 /* Binds the task, makes the step's GPUs visible and exports the environment. If the task

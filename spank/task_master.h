@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets MASTER_ADDR and MASTER_PORT of all tasks: where rank 0 serves the store of
- * torch.distributed; and JAX_COORDINATOR_ADDRESS and JAX_COORDINATOR_PORT, for JAX.
+/* Sets MASTER_ADDR and MASTER_PORT in all tasks: the address at which rank 0 serves the
+ * store of torch.distributed. Sets JAX_COORDINATOR_ADDRESS and JAX_COORDINATOR_PORT for
+ * JAX.
  *
  *   rank 0     binds two ports, tells the step's rendezvous service, and keeps the ports
  *              open for its program
@@ -11,9 +12,9 @@
 struct hvd_spank_task;
 
 /* Sets these variables, except those that the user has set; sets none if the user has set
- * both MASTER_ADDR and MASTER_PORT. Call it when HVD_RENDEZVOUS is set: in a step of
- * several tasks, this sets no variable without it. On failure, the task prints the
- * reason, and all stay unset. */
+ * both MASTER_ADDR and MASTER_PORT. Call it after HVD_RENDEZVOUS has been set: without
+ * it, a step of several tasks gets no variables. On failure, the task prints the reason,
+ * and all variables stay unset. */
 void hvd_spank_task_export_master(const struct hvd_spank_task *task);
 
 #endif

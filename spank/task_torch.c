@@ -55,7 +55,8 @@ static bool find_interface(const struct hvd_spank_task *task, char *name, size_t
     return true;
 }
 
-/* NCCL takes a name for a prefix, unless "=" precedes the list. */
+/* Names the interface for NCCL and Gloo. NCCL treats each name as a prefix unless "="
+ * precedes the list. */
 static void export_interface(const struct hvd_spank_task *task)
 {
     char name[256];
@@ -85,8 +86,8 @@ static bool is_even(const struct hvd_spank_task *task)
            (long)run.nodes * run.value == placement->tasks;
 }
 
-/* Slurm sets SLURM_NTASKS_PER_NODE only if the user chose --ntasks-per-node. Without it,
- * Lightning refuses to run in a step of several tasks. */
+/* Sets SLURM_NTASKS_PER_NODE, which Slurm sets only if the user chose --ntasks-per-node.
+ * Without it, Lightning refuses to run in a step of several tasks. */
 static void export_tasks_per_node(const struct hvd_spank_task *task)
 {
     char text[16];
