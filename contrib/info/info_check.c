@@ -16,7 +16,8 @@ enum {
     TEXT_BYTES = 4096
 };
 
-/* Paths of libhvd from the folder of this program: as installed, and as built. */
+/* Paths of libhvd relative to the folder of this program: as installed, and in a
+ * build. */
 static const char *const places[] = {HVD_INFO_LIBHVD, "../../collectives/libhvd.so"};
 
 static void *open_beside(void)
@@ -77,8 +78,8 @@ static int ask_function(void *handle, const char *function, char *text, int *sta
     return 0;
 }
 
-/* Prints how PMIx checks who connects. If it offers several modes, the client chooses,
- * and an attacker chooses native. */
+/* Prints how PMIx checks who connects. If it offers several modes, the client chooses
+ * one; an attacker would choose native, which is not secure. */
 static void print_pmix_security(void)
 {
     const char *modes = getenv(HVD_ENV_PMIX_SECURITY);

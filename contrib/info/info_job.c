@@ -6,7 +6,7 @@
 
 #include "gpu_binding/base/env.h"
 
-/* Returns the whole text as a positive number; 0 if it is none. */
+/* Returns the number if the whole text is a positive number, else 0. */
 static int read_count(const char *text)
 {
     char *end = NULL;

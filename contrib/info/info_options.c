@@ -124,7 +124,8 @@ static int parse_nic(const char *text, struct hvd_info_options *options,
     return 0;
 }
 
-/* Options of actions that exclude each other. */
+/* Returns the option for an action other than showing the binding, else NULL. Only one
+ * such option may be given. */
 static const char *action_name(enum hvd_info_action action)
 {
     switch (action) {
@@ -229,8 +230,8 @@ static int check_together(const struct hvd_info_options *options, bool has_other
     return 0;
 }
 
-/* Reports an option that getopt_long rejects. word is the argument that has it, unless it
- * is a letter. */
+/* Reports an option that getopt_long rejects. `word` is the argument with the option; it
+ * is not used for an option of one letter. */
 static int fail_option(const char *word, struct hvd_error *err)
 {
     if (optopt > 0 && optopt < OPTION_TOPOLOGY) {

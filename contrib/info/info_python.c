@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs neighbours.py of hvd's package, which asks Python's own import system. */
+/* Runs neighbours.py of hvd's package, which looks for packages by Python's own import
+ * system. */
 #include "contrib/info/info_python.h"
 
 #include <errno.h>
@@ -10,17 +11,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Paths of the script from the folder of this program: as installed, in a wheel, and in
- * a build folder of the source tree. */
+/* Paths of the script relative to the folder of this program: as installed, in a wheel,
+ * and in a build folder of the source tree. */
 static const char *const places[] = {
     "../lib/hvd/python/horovod/runner/neighbours.py",
     "../../runner/neighbours.py",
     "../../../contrib/python/horovod/runner/neighbours.py",
 };
 
-/* Runs the script as Python runs a command, so that sys.path is that of a script in the
- * current directory: for a file, Python would put the directory of the file first. The
- * check of the version comes before the script is read, whose syntax is newer. */
+/* Runs the script as `python -c` would, so that sys.path begins with the current
+ * directory. For a script file, Python would put the directory of the file first. The
+ * version is checked before the script is read, because older versions cannot parse the
+ * script. */
 static char run_script[] =
     "import sys\n"
     "if sys.version_info < (3, 8):\n"
