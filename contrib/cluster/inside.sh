@@ -91,11 +91,13 @@ controller_main()
     fails_as controller
     read -r pid _ </proc/self/stat
     record_process "$pid" "$dir/run/ctl"
-    living_process "$dir/run/holder" >/dev/null # it may have died before the kernel could tie this process to it
+    living_process "$dir/run/holder" >/dev/null # fails if the holder died before --kill-child took effect
     for name in $(node_names); do
         start_node "$name"
     done
-    for name in $(node_names); do # before isolate: then /proc would hide the ids, and /tmp this script
+    # Nodes must have started before isolate: it mounts another /proc, which hides their ids, and another /tmp, where
+    # this script may lie.
+    for name in $(node_names); do
         await test -s "$dir/run/$name"
     done
     isolate ctl
