@@ -25,7 +25,7 @@ struct hvd_cpu {
 /* A memory node that has cpus; GPU memory that looks like a memory node is left out. */
 struct hvd_numa {
     int number; /* the kernel's number */
-    int socket; /* HVD_NONE if it serves several */
+    int socket; /* HVD_NONE if it serves several sockets */
     bool is_allowed; /* this process may allocate there */
 };
 
@@ -80,21 +80,21 @@ struct hvd_topology {
     enum hvd_closeness *closeness; /* [gpu * nic_count + nic] */
 };
 
-/* The source to read from. Zeroed, it is this node. hvd reads no environment variable for
- * it, but hwloc obeys HWLOC_*. */
+/* The source to read from; a zeroed struct means this node. hvd reads no environment
+ * variable to choose the source, but hwloc obeys HWLOC_*. */
 struct hvd_topology_source {
     const char *xml_file; /* an hwloc XML file instead of this node */
     /* directory of UUIDs and minors; NULL: /proc/driver/nvidia/gpus for this node */
     const char *nvidia_dir;
 };
 
-/* Reads a node, which takes 20 ms for this node. The caller's memory must not hold an
- * earlier topology; free the new one with hvd_topology_finish. Fails if the file cannot
- * be read or parsed. */
+/* Reads a node, which takes 20 ms for this node. *topology must not hold an earlier
+ * topology; free the new one with hvd_topology_finish. Fails if the file cannot be read
+ * or parsed. */
 int hvd_topology_load(struct hvd_topology *topology,
                       const struct hvd_topology_source *source, struct hvd_error *err);
 
-/* Frees the arrays and zeroes the struct; NULL and zeroed are fine. */
+/* Frees the arrays and zeroes the struct; NULL and a zeroed struct are fine. */
 void hvd_topology_finish(struct hvd_topology *topology);
 
 /* Finds all cpus of the cores in a list such as "0-3,8" (Slurm's S_STEP_ALLOC_CORES).
