@@ -13,7 +13,7 @@
 
 static const int start_default_s = 60;
 
-/* --- life --------------------------------------------------------------------------- */
+/* --- begin and end ------------------------------------------------------------------ */
 
 static int start_seconds(const struct hvdrun_options *options)
 {

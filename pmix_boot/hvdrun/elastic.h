@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ranks of an elastic job. When a rank fails, the others continue if at least
- * --min-np are left. The failed rank is restarted after a cool-down. A discovery script
- * can add ranks when this machine has free slots, and remove those with the highest
- * numbers when it has fewer.
+ * --min-np are left. They form a new generation: the ranks that train together until
+ * ranks come or leave. With --blacklist-cooldown-range, the failed rank is restarted
+ * after a cool-down. A discovery script can add ranks when this machine has free slots,
+ * and remove those with the highest numbers when it has fewer.
  *
  * The job succeeds as soon as a rank exits with 0, even if others failed before. A rank
- * that fails after that makes the job fail, unless it was leaving or was never in a
- * generation. */
+ * that fails after that makes the job fail, unless it was told to leave, was killed
+ * because it did not end in time, or was never in a generation. */
 #ifndef HVDRUN_ELASTIC_H
 #define HVDRUN_ELASTIC_H
 
@@ -49,8 +50,8 @@ int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err);
 void hvdrun_elastic_end(struct hvdrun_elastic *elastic);
 
 /* Call these when the process of a slot has started or has ended. *job_end gets the
- * failure of the job, unless another rank succeeds later; *must_end is set when too few
- * ranks are left. */
+ * failure of the job, unless another rank succeeds later. *must_end is set if too few
+ * ranks are left and no discovery script can add any. */
 void hvdrun_elastic_on_start(struct hvdrun_elastic *elastic, int slot);
 void hvdrun_elastic_on_end(struct hvdrun_elastic *elastic, int slot,
                            const struct hvdrun_failure *end, long long now_ms,

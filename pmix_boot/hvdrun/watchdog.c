@@ -90,8 +90,8 @@ static void watch_parent(int fd, const char *directory)
     _exit(EXIT_SUCCESS);
 }
 
-/* Keeps signals for hvdrun's process group away, and closes the standard streams: whoever
- * reads hvdrun's output would wait for their end. */
+/* Leaves hvdrun's process group and blocks signals. Closes the standard streams, because
+ * otherwise a reader of hvdrun's output would also wait for the end of the watchdog. */
 static void detach(void)
 {
     sigset_t all;

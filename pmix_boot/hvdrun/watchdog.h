@@ -18,11 +18,11 @@ struct hvdrun_watchdog {
 /* Makes the directory and starts the process. Call it before any thread is started. */
 int hvdrun_watchdog_start(struct hvdrun_watchdog *watchdog, struct hvd_error *err);
 
-/* Adds a process group to end. */
+/* Adds a process group that the watchdog ends if hvdrun is killed. */
 void hvdrun_watchdog_add(const struct hvdrun_watchdog *watchdog, pid_t group);
 
-/* Removes the directory with its contents, and ends the process without any further
- * effect. Does nothing if the watchdog was not started. */
+/* Removes the directory with its contents, and ends the watchdog; the ranks are left
+ * alone. Does nothing if the watchdog was not started. */
 void hvdrun_watchdog_stop(struct hvdrun_watchdog *watchdog);
 
 #endif
