@@ -80,8 +80,8 @@ static int open_place(const char *where, int *fd, uint16_t *port, struct hvd_err
     return status < 0 ? status : hvd_socket_listen_tcp(&everywhere, fd, port, err);
 }
 
-/* Ignores signals of the terminal and of the launcher's group, which the launcher
- * handles, and those of children, so that nothing must wait for them. Raises the limit of
+/* Ignores signals of the terminal and of the launcher's group, because the launcher
+ * handles them. Ignores SIGCHLD, so that ended children need no wait. Raises the limit of
  * descriptors, because each rank takes one. */
 static void settle_process(void)
 {

@@ -9,7 +9,7 @@
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/rendezvous/channel.h"
 
-/* Borrowed for the call. */
+/* A rank's question to the service. All pointers are borrowed for the call. */
 struct hvd_rendezvous_join_query {
     const char *address; /* see address.h */
     int slot; /* the number that the launcher gave this process */
@@ -34,7 +34,7 @@ struct hvd_rendezvous_generation {
     unsigned number; /* 1, 2, ...; 0 in a static job */
     int rank;
     int size;
-    /* [size] each one and the array are allocated by malloc */
+    /* [size] the array and each card are allocated by malloc */
     struct hvd_rendezvous_card *cards;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread with a poll loop: connections pass events to the roster, which decides what to
- * do. */
+/* One poll loop serves all connections. It passes their events to the roster, which
+ * decides what to do. */
 #include "pmix_boot/rendezvous/service.h"
 
 #include <assert.h>
@@ -140,8 +140,9 @@ static void send_event(const struct service *service, const char *event, int slo
 
 /* --- messages to the members of a step --- */
 
-/* Makes the message for all members, whose connections are ids, in that order; the caller
- * fills in each one's rank. NULL if memory runs out. */
+/* Makes the message FORMED with the cards of all members; ids has the members in the
+ * order of their ranks. The caller fills in the rank of each receiver. NULL if memory
+ * runs out. */
 static char *make_formed(struct service *service, const int *ids, int size, size_t *bytes)
 {
     struct hvd_rendezvous_formed head = {

@@ -18,7 +18,8 @@
 #include "pmix_boot/rendezvous/process_start.h"
 
 enum {
-    LIMIT_S = 60 /* for srun, which waits for a node that does not answer */
+    /* time limit of srun, which otherwise waits for a node that does not answer */
+    LIMIT_S = 60
 };
 
 /* --- in the service --- */
