@@ -9,8 +9,8 @@
 
 #include "spank/python.h"
 
-/* Finds the files of this installation, even if it was moved below another root
- * directory. */
+/* Finds the files of this installation from the path of the plugin, because the
+ * installation may have been moved below another root directory. */
 static void find_files(struct hvd_spank_plugin *plugin, char python_dir[PATH_MAX])
 {
     Dl_info self;

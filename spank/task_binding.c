@@ -38,8 +38,9 @@ static enum hvd_bind_mode mode_of(const struct hvd_spank_task *task)
     return HVD_BIND_NONE;
 }
 
-/* Slurm numbers the GPUs of an isolated task within its cgroup, from 0. Only UUIDs tell
- * which of the node's GPUs they are. */
+/* Describes the GPUs of an isolated task: by their UUIDs, else as one unknown GPU.
+ * Numbers would not do, because Slurm numbers these GPUs within the task's cgroup, from
+ * 0. */
 static void describe_own_gpus(const struct hvd_spank_task *task, char *visible,
                               size_t bytes, struct hvd_binding_step *step)
 {
@@ -51,7 +52,8 @@ static void describe_own_gpus(const struct hvd_spank_task *task, char *visible,
     step->gpu_count = is_named ? 0 : 1;
 }
 
-/* If Slurm assigned no GPUs and the user lists none, the ranks use CPUs only. */
+/* Describes the GPUs of the step. If Slurm assigned none and the user lists none, the
+ * ranks use CPUs only. */
 static void describe_gpus(const struct hvd_spank_task *task,
                           struct hvd_binding_step *step)
 {

@@ -129,8 +129,9 @@ static void warn_of_isolation(const struct hvd_spank_task *task)
     }
 }
 
-/* A word of --hvd has precedence over the variable of the same meaning. With verbose, one
- * rank per node logs how ranks reach each other. */
+/* Exports the files of the reports that --hvd names; a word of --hvd has precedence over
+ * the variable of the same meaning. With verbose, one rank per node logs how ranks reach
+ * each other. */
 static void export_records(const struct hvd_spank_task *task)
 {
     const struct hvd_spank_options *options = &task->plugin->options;

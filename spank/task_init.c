@@ -143,7 +143,8 @@ static int load_topology(struct hvd_spank_plugin *plugin,
     return check_gpus(task, host);
 }
 
-/* Returns 0, or HVD_ERR_STATE when the task must not start. */
+/* Binds the task and exports its environment; a batch script only gets the front end.
+ * Returns 0, or HVD_ERR_STATE when the task must not start. */
 static int prepare_task(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
 {
     struct hvd_spank_task task = {.spank = spank, .plugin = plugin};
