@@ -133,8 +133,8 @@ static int by_promise(const void *a, const void *b)
     return one->number - other->number;
 }
 
-/* Lists the addresses of the named interfaces, best first. Returns NULL without memory.
- * The caller frees the list. */
+/* Lists the addresses of the named interfaces, best first. The caller frees the list.
+ * Returns NULL if memory runs out. */
 static struct candidate *rank_all(const struct ifaddrs *all, const char *names,
                                   int *count)
 {

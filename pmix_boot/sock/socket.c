@@ -105,8 +105,8 @@ static int listen_unix(union address *address, socklen_t length)
     return fd;
 }
 
-/* Listens at one address. IP_FREEBIND is for a new IPv6 address, which is not usable
- * while the kernel looks for another host that has it. */
+/* Listens at one address. IP_FREEBIND is needed for a new IPv6 address: it is not usable
+ * while the kernel checks that no other host has it. */
 static int listen_tcp(const struct hvd_ip *ip, uint16_t *port)
 {
     const int on = 1;
