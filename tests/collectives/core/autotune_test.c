@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job that is tuned while it trains. Rank 0 prints TAP. */
+/* The autotuner tries settings while a job trains; all sums must stay right. Rank 0
+ * prints TAP. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,11 +10,13 @@
 
 enum {
     TENSORS = 12,
-    STEPS = 540, /* a few more than the tuner may take */
-    /* the least number: the defaults and some others; more depend on the machine */
+    STEPS = 540, /* more than the tuner takes until it has found its setting */
+    /* The fewest samples that the tuner takes: the defaults and some other settings. It
+     * takes more on some machines. */
     SAMPLES = 5,
-    STEPS_PER_SAMPLE = 9, /* at least */
-    /* of a sample that ends early because it is far worse; frequent on a busy machine */
+    STEPS_PER_SAMPLE = 9, /* the fewest steps of a complete sample */
+    /* The fewest steps of a sample that ends early because its setting is far slower.
+     * This is frequent on a busy machine. */
     LEAST_STEPS = 3,
 };
 

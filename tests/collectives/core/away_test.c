@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0 has just waited and now calls nothing: collectives of the other ranks still end,
- * although rank 0 must agree to them. The other ranks count rounds in shared memory, so
- * that rank 0 knows when they are done. Runs as each rank of a job of three or more on
- * one node; rank 0 prints TAP. */
+/* Rank 0 returns from a wait and then calls nothing of hvd. Collectives of the other
+ * ranks must still end, although rank 0 takes part in the agreement on them. The other
+ * ranks count rounds in shared memory, so that rank 0 knows when they are done. Runs as
+ * each rank of a job of three or more on one node; rank 0 prints TAP. */
 #include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -43,7 +43,7 @@ static atomic_int *open_counter(char *path, size_t bytes)
     return memory;
 }
 
-/* Sums the same tensor each time, so that ranks only wait for each other. */
+/* Sums a tensor over all ranks, so that they wait for each other. */
 static bool meet(void)
 {
     const unsigned all = (1U << hvd_size()) - 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cards that ranks exchange when they start, and a card that is too short. */
+/* The cards that ranks exchange when they start: each is read as it was written, and a
+ * card that is too short is rejected, because it is from another version of hvd. */
 #include "collectives/core/card.h"
 
 #include <string.h>

@@ -40,8 +40,8 @@ static unsigned all(void)
 
 /* --- the tests --- */
 
-/* Creates sets of two neighbours each, so that each rank is in two of them, and one of
- * all ranks but rank 0. Each rank begins with another set. */
+/* Creates sets of two neighbours each, so that each rank is in two of them, and a set of
+ * all ranks but rank 0. Each rank starts with a different set. */
 static void test_at_the_same_time(void)
 {
     struct hvd_request *requests[MOST_RANKS + 1] = {NULL};
@@ -222,7 +222,8 @@ static void test_mistakes(void)
     }
 }
 
-/* Rank 0 asks for a set of ranks 0 and 1, and asks again before rank 1 does. */
+/* Rank 0 starts to create a set of ranks 0 and 1, and tries it again with the same label
+ * before rank 1 has started. */
 static void test_labels(void)
 {
     static const int ranks[] = {1, 0};
@@ -261,7 +262,7 @@ static void agree_on_path(char path[64])
 }
 
 /* All ranks remove a set and add one of the same ranks without waiting in between, so
- * that one message may carry both. */
+ * that one message of the agreement may carry both requests. */
 static void test_added_again(void)
 {
     static const int ranks[] = {0, 1};

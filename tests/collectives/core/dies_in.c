@@ -6,9 +6,9 @@
  *   HOW         kill (SIGKILL), segv (SIGSEGV), _exit (status 0 without hvd_shutdown),
  *               exit (status 0, after the handlers of atexit)
  *
- * All ranks repeat the collective, and a thread of the victim ends it in the middle of
- * one. A barrier or the creation of a process set is never started by the victim. The
- * other ranks print, in the format of victim.c:
+ * All ranks repeat the collective. A thread of the victim ends the victim's process in
+ * the middle of one. For barrier and create, the victim ends without starting the
+ * collective. The other ranks print, in the format of victim.c:
  *
  *   pending N: STATUS SECONDS TEXT   the call that was in flight; SECONDS since its start
  *   next N: STATUS TEXT              the call after it */
@@ -65,8 +65,8 @@ static int create(const char *label, struct hvd_request **request, struct hvd_er
     return hvd_set_create_start(ranks, size, label, request, err);
 }
 
-/* Starts the collective named `what`; "group/1" and so on are the names of tensors of one
- * request. */
+/* Starts the collective `what` of a tensor with this name. "grouped" has several tensors
+ * in one request: name/0, name/1 and so on. */
 static int start(const char *what, const char *name, struct hvd_request **request,
                  struct hvd_error *err)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that needs its only CPU: the progress thread leaves the program's submissions
- * to its next wait for a while, but not for ever. With HOROVOD_CYCLE_TIME the thread
- * takes them after one cycle. Prints TAP. */
+/* The process has only one CPU, which the program itself needs. So the progress thread
+ * leaves submissions to the program's next wait; it takes them itself only if no wait
+ * comes for some time. With HOROVOD_CYCLE_TIME the thread takes them after one cycle.
+ * Prints TAP. */
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,16 +13,18 @@
 #include "tests/tap.h"
 
 enum {
-    ROUNDS = 20, /* rounds that count */
+    ROUNDS = 20, /* the rounds to play in which `counts` is true */
     TRIES = 400,
-    DOZE_MS = 5, /* the thread expects another submission within this time */
-    LEFT_MS = 50 /* far longer than a thread takes that polls every cycle */
+    DOZE_MS = 5, /* after a submission, the thread expects another one within this time */
+    LEFT_MS = 50 /* far more than the thread needs if it polls in every cycle */
 };
 
 /* The outcome of two sums, one after the other. */
 struct round {
-    bool counts; /* both were submitted during one timed wait of the thread */
-    bool is_left; /* the second sum, for which no thread waits, has not ended at once */
+    /* the second sum followed the first within DOZE_MS, so the thread was still in its
+     * timed wait */
+    bool counts;
+    bool is_left; /* the second sum, for which no thread waits, took LEFT_MS or more */
 };
 
 static int64_t now_ms(void)

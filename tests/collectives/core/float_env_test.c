@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arithmetic between enter and leave follows hvd's rules, and the thread's own
- * environment is restored. */
+/* Arithmetic between hvd_float_env_enter and hvd_float_env_leave follows hvd's rules.
+ * After that, the thread has its own floating-point environment again. */
 #include "collectives/core/float_env.h"
 
 #include <float.h>
@@ -13,8 +13,8 @@
 static volatile double tiny = DBL_MIN, half = 0.5, one = 1, three = 3, zero = 0;
 static volatile float least = FLT_TRUE_MIN;
 
-/* Checks rounding in both directions and subnormal inputs and results, and raises
- * exceptions. */
+/* Whether results are rounded to nearest, and subnormal inputs and results are kept.
+ * Raises floating-point exceptions. */
 static bool computes_by_the_rules(void)
 {
     double third = one / three, up = one + DBL_EPSILON * 0.75;

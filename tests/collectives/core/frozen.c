@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank is stopped (SIGSTOP): frozen VICTIM DIRECTORY [large]. The
- * victim writes its process id to DIRECTORY/pid, for the program that continues it. With
- * "large" it is stopped while it moves large tensors, otherwise before it submits a small
- * one. Each rank prints how its calls ended:
+/* A job in which one rank, the victim, is stopped (SIGSTOP): frozen VICTIM DIRECTORY
+ * [large]. The victim writes its process id to DIRECTORY/pid, for the program that
+ * continues it. With "large" it is stopped while it sums large tensors, otherwise before
+ * it submits a small one. Each rank prints how its calls ended:
  *
  *   end N: STATUS TEXT
  *
- * Ranks that fail wait for the stopped one to end. */
+ * A rank whose call failed waits until the victim has shut down. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -34,7 +34,8 @@ static void *stop(void *arg)
     return NULL;
 }
 
-/* Sums tensors; data[0] tells whether the victim has been stopped. */
+/* Sums `data` over all ranks. data[0] is greater than 0 after the victim has been
+ * stopped. */
 static int allreduce(float *data, int64_t count, struct hvd_error *err)
 {
     struct hvd_tensor tensor = call_tensor("life", HVD_FLOAT32, &count, 1, data, data);
@@ -48,7 +49,7 @@ static int allreduce(float *data, int64_t count, struct hvd_error *err)
     return status;
 }
 
-/* Moves large tensors until all ranks know that the victim was stopped and runs again. */
+/* Sums large tensors until all ranks know that the victim was stopped and runs again. */
 static int move(int is_victim, struct hvd_error *err)
 {
     float *data = calloc(LARGE, sizeof(*data));
@@ -100,7 +101,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: frozen VICTIM DIRECTORY [large]\n");
         return 2;
     }
-    /* the launcher ends the job; first this rank prints its line */
+    /* the launcher sends SIGTERM when a job fails, but this rank must still print its
+     * line */
     signal(SIGTERM, SIG_IGN);
     rank = call_init();
     is_victim = rank == atoi(argv[1]);

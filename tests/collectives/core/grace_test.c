@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Once a job under srun has failed, SIGTERM ends a rank some seconds later; it ends other
- * processes at once. */
+/* Once a job under srun has failed, SIGTERM ends a rank only after some seconds. In all
+ * other cases it ends the process at once. */
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -12,7 +12,7 @@
 #include "tests/tap.h"
 
 enum {
-    LIMIT_S = 100, /* limit of a process that no signal ends */
+    LIMIT_S = 100, /* seconds after which a process ends that no other signal has ended */
     OWN_CODE = 9
 };
 
@@ -26,8 +26,8 @@ static void live_on(int fd)
     }
 }
 
-/* Returns the wait status of a child that gets SIGTERM, and the time that its end took;
- * *has_lived: it still ran after the signal. */
+/* Forks a child that calls `prepare` and then gets SIGTERM. Returns its wait status. *ms:
+ * the time until it ended. *has_lived: it still ran after the signal. */
 static int end_of(void (*prepare)(void), bool *has_lived, int64_t *ms)
 {
     const int64_t begin_ms = hvd_clock_ms();
@@ -131,7 +131,8 @@ static void set_a_handler(void)
     hvd_grace_end();
 }
 
-/* Sends the signal to a child of the rank. */
+/* Forks again, so that a child of the rank gets the signal; the rank then ends as its
+ * child did. */
 static void fork_a_worker(void)
 {
     int status = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps repeat until they are replayed; then one rank starts a tensor and keeps the next
- * one back until the first has ended. The first tensor must end whether its rank waits
- * for it, asks now and then, or does not ask at all: the tensors of a step do not depend
- * on each other. Runs as each rank of a job; rank 0 prints TAP. */
+/* Steps of two tensors repeat until they are replayed. Then one rank starts the first
+ * tensor, but does not start the second before the first has ended. The first tensor must
+ * end whether its rank waits for it, tests it now and then, or does neither: tensors of a
+ * step do not depend on each other. Runs as each rank of a job; rank 0 prints TAP. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -119,7 +119,7 @@ static void share_mark(char mark[64])
     call_broadcast(&tensor, 0, 0);
 }
 
-/* Tries one way in a new job, so that the replay is its first. */
+/* Tries one way in a new job, so that it meets the first replay of a job. */
 static bool try_way(watch *has_ended)
 {
     char mark[64];

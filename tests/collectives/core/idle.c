@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An initialized rank that does nothing for a while prints how often it was woken, and
- * the CPU time that it used: idle SECONDS ROUNDS. Before that, it becomes idle for 10 ms
- * in each of many rounds: a late wake-up that is not drained would keep the rank busy
- * until the next one. */
+/* An initialized rank that does nothing for some seconds prints how often it was woken,
+ * and the CPU time that it used: idle SECONDS ROUNDS. Before that, it plays ROUNDS
+ * rounds, and pauses for 10 ms after each. If it does not drain a late wake-up from its
+ * descriptor, it is busy instead of asleep during such a pause. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>

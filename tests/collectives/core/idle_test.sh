@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # idle_test.sh HVDRUN PROGRAM SECONDS ROUNDS: two idle ranks together are woken less than ten times a second,
-# and use less than 0.05 s of CPU in SECONDS. They become idle when nothing is left to do. Two pauses may count
-# as busy: a virtual machine counts time during which its CPU was taken away as used. With an undrained wake-up
-# now and then, 6 to 19 of 2000 pauses are busy.
+# and use less than 0.05 s of CPU in SECONDS. Before that, they become idle in the pause after each of ROUNDS
+# rounds. Two pauses may be busy, because a virtual machine counts CPU time that its host took away as used. If
+# wake-ups were not always drained, 6 to 19 of 2000 pauses would be busy.
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../../tap.sh"
 tap_begin
@@ -11,7 +11,7 @@ seconds=$3 rounds=$4
 out=$("$1" -np 2 "$2" "$seconds" "$rounds" 2>&1)
 echo "$out" >"$work/out"
 
-# judge PROMISE CONDITION: reports whether awk's condition holds; it checks that both ranks have printed their lines.
+# judge PROMISE CONDITION: reports whether CONDITION, an expression of awk, is true.
 judge()
 {
     awk "BEGIN { exit !($2) }"

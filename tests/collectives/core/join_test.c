@@ -53,7 +53,8 @@ static struct hvd_request *start_step(int step)
     return request;
 }
 
-/* Whether the step has the sum of its ranks: all ranks, or rank 0 alone. */
+/* Waits for a step. Returns whether its result is the sum over all ranks, or over rank 0
+ * if is_alone. */
 static bool finish_step(struct hvd_request *request, int step, bool is_alone)
 {
     float ranks = is_alone ? 1 : (float)size;
@@ -70,8 +71,8 @@ static bool finish_step(struct hvd_request *request, int step, bool is_alone)
     return good;
 }
 
-/* Each rank's last tensor is still in flight when it joins, and rank 0 starts the next
- * one under the same name. */
+/* All ranks but rank 0 join while their last tensor is still in flight. Rank 0 then
+ * starts further tensors with the same name. */
 static bool play_last_steps(void)
 {
     struct hvd_request *request = start_step(0);
@@ -146,7 +147,7 @@ static void refuse_sets(void)
                  "after all ranks have joined, a process set can be added");
 }
 
-/* Starts "late" and waits for it. Returns how it ended. */
+/* Submits the tensor "late" and waits for it. Returns its status. */
 static int submit_late(struct hvd_error *err)
 {
     static float value;
@@ -157,7 +158,7 @@ static int submit_late(struct hvd_error *err)
     return end(status, request, err);
 }
 
-/* Adds a set of rank 0 and the last rank, which both can use after rank 0 has joined. */
+/* Adds a set of rank 0 and the last rank. Rank 0 may use it even after it has joined. */
 static int add_pair(void)
 {
     const int ranks[] = {0, size - 1};
@@ -174,8 +175,9 @@ static void meet(int set)
     hvd_request_free(request);
 }
 
-/* Rank 0 has joined while the others go on, and submits tensors all the same. No other
- * rank joins before the last rank has met rank 0 in their set. */
+/* Rank 0 joins while the others go on, and still submits tensors, which are refused. The
+ * last rank joins only after it has met rank 0 in the set of the two, so the join is not
+ * complete before that. */
 static void refuse_late_tensors(void)
 {
     int pair = add_pair();
@@ -212,7 +214,8 @@ int main(void)
     size = hvd_size();
     keep_tensors_apart();
     keep_barriers_in_step();
-    if (size > 2) { /* with two ranks the pair would have the ranks of the global set */
+    /* with two ranks, the pair would have the same ranks as the global set */
+    if (size > 2) {
         refuse_late_tensors();
     }
     refuse_sets();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job whose replays are broken: the last rank swaps two tensors every 40 steps, so that
- * a replayed batch that the others have started is cancelled; and it joins before the
- * others have finished. Rank 0 prints how many tensors each rank has reduced, including
- * those with zeros. */
+/* A job in which replays end early: every 40 steps the last rank swaps two tensors, so
+ * that a replayed batch that the others have started is cancelled. The last rank also
+ * joins before the others have finished. Rank 0 prints how many tensors each rank has
+ * reduced, including those to which a joined rank adds zeros. */
 #include <stdio.h>
 
 #include "tests/collectives/calls.h"
@@ -42,8 +42,8 @@ static void step(void)
     finish(start("b"));
 }
 
-/* Plays a step in which the last rank waits for b, while the others have started a, which
- * comes first in the replay. */
+/* Plays a step in which the last rank starts b and waits for it before it starts a. The
+ * others start a first, as in the replay. */
 static void swapped_step(bool is_last)
 {
     struct hvd_request *first = start(is_last ? "b" : "a");

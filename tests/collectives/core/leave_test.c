@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rank 0 leaves the job while another of its threads forks, or starts and stops the
- * timeline. Both threads want to drive, and rank 1 is not ready to leave. Runs as each
- * rank of a job of two with HOROVOD_TIMELINE=DYNAMIC. Rank 0 prints TAP. */
+ * timeline. Both threads want to drive the rank (progress.h), and rank 1 is not ready to
+ * leave. Runs as each rank of a job of two with HOROVOD_TIMELINE=DYNAMIC. Rank 0 prints
+ * TAP. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,7 @@ static void remove_folder(void)
 
 /* --- the threads of rank 0 --- */
 
-/* Returns when the leaving thread waits for the other rank. */
+/* Returns when hvd_shutdown has begun in the leaving thread, which waits for rank 1. */
 static void await_leaving(void)
 {
     int status;
@@ -94,7 +95,7 @@ static void await_leaving(void)
         struct hvd_request *request = NULL;
 
         status = hvd_barrier_start(0, &request, NULL);
-        /* rank 1 takes no part, so only the shutdown ends it */
+        /* rank 1 does not start this barrier, so only the shutdown ends it */
         hvd_request_free(request);
     } while (status == 0);
 }
@@ -161,7 +162,7 @@ static void *shut_down(void *arg)
     return NULL;
 }
 
-/* --- rank 1 drives its part of the job no further until rank 0 lets it go --- */
+/* --- rank 1, which holds the job in hvd_direct_open until rank 0 lets it go --- */
 
 static int hold(void)
 {

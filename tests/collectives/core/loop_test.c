@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loop: which functions of which sources it calls, and in which order. Prints TAP. */
+/* The loop that drives a rank: which functions of its sources it calls, and in which
+ * order. Prints TAP. */
 #include "collectives/core/loop.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "gpu_binding/base/clock.h"
 #include "tests/tap.h"
 
-/* A source that records its letter at each call. */
+/* A source of the loop that records its letter at each call. */
 struct part {
     char letter;
     unsigned result; /* returned by progress */
@@ -152,8 +153,8 @@ static void test_poll(void)
     tap_ok(were("abbc"), "a source that another one adds is polled in the same round");
 }
 
-/* Whether the next round polls no source that talks. Tries several rounds, since time may
- * have passed. */
+/* Whether some round leaves out a, the source of control messages. Not every round does:
+ * after 20 us the source is polled again. */
 static bool leaves_talk_out(void)
 {
     const int64_t until_ns = hvd_clock_ns() + 10000000000;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank learns of another one's death only because it cannot send a message, in the
- * middle of a batch. All ranks are still told which rank died, and on which host. Runs as
- * both ranks of a job on two nodes; rank 1's messages fail from the second step on. Rank
- * 0 prints TAP. */
+/* A rank cannot send a message in the middle of a batch, and only from this learns that
+ * another rank has died. All ranks are still told which rank died, and on which host.
+ * Runs as both ranks of a job on two nodes. No rank really dies: rank 1's messages fail
+ * from the second step on. Rank 0 prints TAP. */
 #include <string.h>
 #include <unistd.h>
 

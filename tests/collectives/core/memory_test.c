@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory limits are kept, or rejected with the minimum. */
+/* The plan of hvd's buffers keeps to a memory limit; a limit that is too small is
+ * rejected with the minimum. */
 #include "collectives/core/memory.h"
 
 #include <stdio.h>
@@ -41,7 +42,8 @@ static bool refuses(int64_t limit, int nodes, const char *need)
            strstr(error.text, need) != NULL;
 }
 
-/* Whether a limit of the bytes that an error asks for is accepted. */
+/* Whether a limit of `bytes` is accepted, and one byte less is rejected with an error
+ * that asks for `bytes`. */
 static bool is_enough(int64_t bytes, int nodes)
 {
     char need[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The number of open files that ranks need, and how the limit changes: each limit in a
- * child process. */
+/* The number of open files that ranks need, and how the limit on them is raised. Each
+ * limit is tried in a child process. */
 #include "collectives/core/open_files.h"
 
 #include <stdlib.h>
@@ -15,8 +15,7 @@ enum {
     MOST_RANKS = 2048
 };
 
-/* Returns the number for rank 0 where ranks 0 to per_node - 1 are on node 0, and so
- * on. */
+/* Returns how many open files rank 0 needs in a job with per_node ranks on each node. */
 static int64_t needed(int nodes, int per_node, bool is_tcp)
 {
     static char names[MOST_RANKS][8];
@@ -45,8 +44,9 @@ static void test_needed(void)
     tap_ok(needed(1, 8, true) < 1024, "a job on one node needs less than 1024 files");
 }
 
-/* Exits with 0 if the soft limit is `expected` afterwards; if `expected` is negative, if
- * the call fails with the commands to type. */
+/* Sets the limits and asks for `count` more files. Returns 0 if the soft limit is at
+ * least `expected` afterwards. If `expected` is negative, returns 0 if the call fails
+ * with the commands that raise the limit. */
 static int try_limits(rlim_t soft, rlim_t hard, int64_t count, int64_t expected)
 {
     struct rlimit limit = {.rlim_cur = soft, .rlim_max = hard};

@@ -10,7 +10,7 @@
 
 enum {
     STEPS = 60, /* these steps are soon replayed */
-    /* more than is sent before the receiver has posted a receive */
+    /* so large that it is not sent before the receiver has posted a receive */
     MESSAGE_BYTES = 1 << 20
 };
 
@@ -128,7 +128,7 @@ static void test_all(void)
     report(good, "several members abort a set at the same time, and again");
 }
 
-/* Starts a send or receive without its counterpart. */
+/* Starts a send or a receive that no call of another rank matches. */
 static struct hvd_request *start_message(int id, bool sends, int other, char *data,
                                          int64_t bytes)
 {
@@ -145,7 +145,8 @@ static struct hvd_request *start_message(int id, bool sends, int other, char *da
 }
 
 /* Rank 0 sends to the last rank, which does not receive the message; the last rank waits
- * for a message of any rank. Small messages are lost. */
+ * for a message of any rank. Rank 1 aborts the set, which ends both. A small message,
+ * whose send has already ended, is lost. */
 static void test_p2p(void)
 {
     char *data = calloc(1, MESSAGE_BYTES);
@@ -228,8 +229,9 @@ static void test_barriers(void)
     report(true, "a barrier call without a number matches numbered ones of other ranks");
 }
 
-/* The last rank makes another numbered call in the global set than the other ranks. Only
- * the order of the numbers matters: the others count from another number. */
+/* The first numbered call is a barrier on the last rank, but an allreduce on the others.
+ * Only the order of a rank's numbers matters: the last rank counts from 1, the others
+ * from 70. */
 static void test_numbered(void)
 {
     const int64_t shape[] = {SETS_ELEMENTS};

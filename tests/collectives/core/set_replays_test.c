@@ -74,8 +74,9 @@ static bool finish(struct set *set, int number, int step, struct hvd_request *re
     return good;
 }
 
-/* Plays one step. is_turned: this rank begins with the last tensor and waits for each,
- * while the others have begun with the first of the replay. */
+/* Plays one step. With is_turned, this rank starts the tensors in reverse order and waits
+ * for each before it starts the next. Otherwise it starts them in the order of the
+ * replay. */
 static bool play_step(struct set *set, int step, bool is_turned)
 {
     struct hvd_request *requests[TENSORS];
@@ -134,7 +135,8 @@ int main(void)
         good &= late.id == id;
     }
     good &= play(STEPS);
-    call_barrier(); /* a rank that is in one set only finishes before the others */
+    /* a rank that is a member of one set only finishes before the others */
+    call_barrier();
     call_set_remove(early.id);
     one_is_left = is_left(&late);
     if (rank == 0) {

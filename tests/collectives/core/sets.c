@@ -14,7 +14,8 @@ struct hvd_request *sets_start(unsigned bits, const char *label)
     struct hvd_error err = {0};
     int ranks[MOST_RANKS], count = 0;
 
-    for (int i = hvd_size() - 1; i >= 0; i--) { /* in any order */
+    /* hvd_set_create_start takes the ranks in any order */
+    for (int i = hvd_size() - 1; i >= 0; i--) {
         if (bits >> i & 1) {
             ranks[count++] = i;
         }

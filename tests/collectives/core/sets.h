@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Process sets that their members create, and sums in them, for tests that run as each
- * rank of a job. The bits of a number are a set's ranks. A failure ends the process. */
+ * rank of a job. Bit N of `bits` stands for rank N of the job. A failure ends the
+ * process. */
 #ifndef HVD_TEST_SETS_H
 #define HVD_TEST_SETS_H
 
@@ -9,7 +10,7 @@
 #include "collectives/hvd.h"
 
 enum {
-    SETS_ELEMENTS = 1000 /* of a tensor */
+    SETS_ELEMENTS = 1000 /* elements of a tensor */
 };
 
 /* Starts the creation of a set; sets_finish waits for it and returns the set's number. */

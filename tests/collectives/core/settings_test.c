@@ -9,7 +9,7 @@
 #include "tests/collectives/logged.h"
 #include "tests/tap.h"
 
-/* Reads an environment that has only these variables; a NULL name ends the list. */
+/* A variable of the environment; a NULL name ends a list of them. */
 struct variable {
     const char *name;
     const char *value;

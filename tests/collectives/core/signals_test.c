@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A program that blocks a signal and waits for it, as is usual for Slurm's --signal, gets
- * it: no thread of the library, or of a library that it uses, takes it. Runs as each rank
- * of a job; rank 0 prints TAP. */
+/* A program blocks a signal and waits for it, as is usual with Slurm's --signal. It must
+ * get the signal: no thread of hvd, or of a library that hvd uses, takes it. Runs as each
+ * rank of a job; rank 0 prints TAP. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,8 +51,8 @@ static unsigned long long blocked_by(const char *thread)
     return mask;
 }
 
-/* Counts the threads besides this one; *takers: those that do not block some signal of
- * asked_for. */
+/* Returns the number of threads besides this one. *takers: the number of those that do
+ * not block all signals of asked_for. */
 static int count_threads(int *takers)
 {
     DIR *folder = opendir("/proc/self/task");
@@ -79,8 +79,8 @@ static int count_threads(int *takers)
     return count;
 }
 
-/* Whether this thread gets a signal to the process, which goes to any thread that does
- * not block it. */
+/* Blocks SIGUSR1 in this thread and sends it to the process. Returns whether this thread
+ * gets it: the kernel gives it to any thread that does not block it. */
 static bool gets_signal(void)
 {
     const struct timespec limit = {.tv_sec = LIMIT_S};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job whose rank 1 is late: stalls PIPE|end [replayed]. All ranks have "step.0". Rank 1
- * starts the other tensors of the step, step.1 to step.7, only when it reads a line from
- * the named pipe; with "end", when its tensor "own" has ended, which no other rank has
- * and which stays in flight. Each rank prints how its tensors ended:
+/* A job whose rank 1 is late: stalls PIPE|end [replayed]. All ranks submit the tensor
+ * "step.0". Rank 1 submits the other tensors of the step, step.1 to step.7, only after it
+ * has read a line from the named pipe. With "end" it waits for its tensor "own" instead,
+ * which no other rank submits, so that it ends only when the job fails. With "replayed"
+ * the step is replayed. Each rank prints how its tensors ended:
  *
  *   step N: STATUS SECONDS TEXT
  *   own 1: STATUS TEXT */

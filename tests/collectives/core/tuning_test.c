@@ -30,8 +30,8 @@ int __wrap_hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold
     return 0;
 }
 
-/* Whether the tuner sends settings after batches of one tensor, of this kind and process
- * set. */
+/* Gives the tuner batches of one tensor, of this kind and process set. Returns whether it
+ * then sends settings to all ranks. */
 static bool tells(struct hvd_job *job, enum hvd_kind kind, struct hvd_set *set)
 {
     struct hvd_entry entry = {.descriptor = {.kind = kind,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank dies: victim RANK [sleep]. The other ranks print the errors
- * that they get. With "sleep" the rank prints a line and stays alive, for tests that take
- * its node away.
+/* A job in which one rank, the victim, dies: victim RANK [sleep]. The other ranks print
+ * the errors that they get. With "sleep" the victim prints a line and stays alive, for
+ * tests that take its node away.
  *
  *   pending N: STATUS SECONDS TEXT   the call that was in flight when the rank died
  *   next N: STATUS TEXT              the call after it
