@@ -126,8 +126,8 @@ static void test_refusals(void)
 static struct hvd_request *unmade;
 static struct hvd_error why;
 
-/* Checks that another call, made with &unmade and &why, was refused with this status and
- * text. */
+/* Checks that a call was refused with this status and text. The call must have got
+ * &unmade for its request, and &why for its error. */
 static void says(int status, const char *text)
 {
     if (!tap_ok(status == HVD_ERR_ARG && strstr(why.text, text) != NULL && unmade == NULL,
@@ -255,7 +255,7 @@ static void test_room_refusals(void)
          "tensor t: input and output of an alltoall overlap");
 }
 
-/* Two tensors of one request have one name: the second of them is refused. */
+/* Two tensors of one request have the same name, so the whole request is refused. */
 static void test_names_of_a_refused_request(void)
 {
     struct hvd_tensor twice[] = {scalar("a"), scalar("b"), scalar("a")};

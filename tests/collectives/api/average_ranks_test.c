@@ -34,8 +34,8 @@ static uint64_t value_at(enum hvd_dtype dtype, int of, int64_t i)
     return i % 4 == 0 ? limits[i / 4 % 6] : (high << 32 | low) >> high % 64;
 }
 
-/* Whether `count` outputs from element `begin` on are the sum over ranks 0 to last - 1,
- * divided by ranks. */
+/* Whether output holds the averages of elements [begin, begin + count): the sum over
+ * ranks 0 to last - 1, divided by `ranks`. */
 static bool is_average(enum hvd_dtype dtype, int last, int ranks, int64_t begin,
                        int64_t count)
 {
@@ -99,7 +99,7 @@ static void test_reducescatter(enum hvd_dtype dtype)
                  "averages of %s by reducescatter are right", hvd_dtype_name(dtype));
 }
 
-/* Adds a set of all ranks but the last, which only takes part in adding it. */
+/* Adds a set of all ranks but the last one. All ranks must call it. */
 static int add_set(void)
 {
     int ranks[MOST_RANKS];
@@ -122,7 +122,7 @@ static void test_set(enum hvd_dtype dtype, int set)
                  hvd_dtype_name(dtype));
 }
 
-/* The last rank has joined: it adds zeros, and still counts in the divisor. */
+/* The last rank has joined: it contributes zeros, but the divisor still counts it. */
 static void test_joined(enum hvd_dtype dtype)
 {
     bool is_good = true;

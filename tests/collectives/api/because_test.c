@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank that cannot go on gives a reason, which the others get behind Horovod's words.
- * Runs as each rank of a job; the last one leaves. Rank 0 prints TAP. */
+/* A rank that cannot go on leaves the job with a reason; the other ranks get this reason
+ * after Horovod's error text. Runs as each rank of a job; the last one leaves. Rank 0
+ * prints TAP. */
 #include <signal.h>
 #include <string.h>
 
@@ -32,8 +33,8 @@ static int add_up_without_it(struct hvd_error *err)
     return status;
 }
 
-/* Whether SIGTERM ends this process at once. It must not after a failed job under srun:
- * see grace_test.c. */
+/* Whether SIGTERM has its default action, which ends this process at once. After a failed
+ * job under srun it must not: see grace_test.c. */
 static bool ends_at_once(void)
 {
     struct sigaction now;
@@ -41,8 +42,8 @@ static bool ends_at_once(void)
     return sigaction(SIGTERM, NULL, &now) == 0 && now.sa_handler == SIG_DFL;
 }
 
-/* Whether all other ranks get this reason when the last rank leaves with it, and whether
- * SIGTERM then leaves them time to print it. */
+/* Whether all other ranks get the reason that the last rank gives when it leaves, and
+ * whether SIGTERM then leaves them time to print it. */
 static bool is_told(const char *why, const char *expected)
 {
     int rank = call_init(), last = hvd_size() - 1;

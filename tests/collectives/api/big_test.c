@@ -25,8 +25,8 @@ static int64_t available_bytes(void)
     return kb * 1024;
 }
 
-/* Returns the least memory that any rank sees available, so that all ranks decide
- * alike. */
+/* Returns the smallest amount of memory that is available on any rank, so that all ranks
+ * decide alike. */
 static int64_t least_available(void)
 {
     int64_t bytes = available_bytes();

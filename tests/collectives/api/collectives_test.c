@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every collective, dtype and op against a plain reference. Runs as each rank of a job.
+/* Compares every collective, dtype and op with a plain reference. Runs as each rank of a
+ * job.
  *
  * All ranks walk through the same random cases. A rank can generate the inputs of all
  * ranks, and computes from them the result that it should get. Rank 0 prints TAP; the
- * others print errors only, and end with status 1 after one. */
+ * other ranks print only errors, and end with status 1 if there were any. */
 #include <string.h>
 
 #include "collectives/hvd.h"
@@ -73,7 +74,7 @@ static void test_allreduce(const struct test_case *c)
     free(input);
 }
 
-/* Cuts the same elements into several tensors of one request. */
+/* Cuts the elements of a case into several tensors of one request. */
 static void test_grouped_allreduce(const struct test_case *c)
 {
     enum {
@@ -177,7 +178,7 @@ static void test_broadcast(const struct test_case *c)
     free(input);
 }
 
-/* Sometimes the root reduces in place; the outputs of other ranks must stay as they
+/* Sometimes reduces in place. The outputs of all ranks but the root must stay as they
  * are. */
 static void test_reduce(const struct test_case *c)
 {
@@ -206,7 +207,7 @@ static void test_reduce(const struct test_case *c)
     free(input);
 }
 
-/* The result of the root is in its own memory or in memory of the library. */
+/* The root gets the result in its own memory, or in memory that the library allocates. */
 static void test_gather(const struct test_case *c)
 {
     int root = (int)(c->seed % (unsigned)size);
@@ -342,7 +343,8 @@ static bool fits(const char *word, enum hvd_dtype dtype, enum hvd_op op)
     bool is_bool_average = dtype == HVD_BOOL && op == HVD_AVERAGE;
     bool is_float_bitwise = op >= HVD_BAND && value_is_float(dtype);
 
-    /* Scaled unsigned sums may exceed a byte: they wrap around, as in the reference. */
+    /* Scaled sums of uint8 may exceed a byte, but need no exception here: they wrap
+     * around, and so does the reference. */
     return op != HVD_ADASUM && !(reduces && is_bool_average) && !is_float_bitwise &&
            (reduces || op == HVD_SUM);
 }

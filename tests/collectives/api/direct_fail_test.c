@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A collective that the caller runs at once, in a job that fails while another rank seems
- * to write the result. Memory that the other rank may still write to is not freed. Runs
- * as each rank of a job of two on one node; rank 0 prints TAP. Rank 1 pretends to be
- * writing, and stays alive. */
+/* A collective that the calling thread runs itself (direct.h) fails with its job, while
+ * another rank still seems to write the result. The memory that the other rank may still
+ * write to must not be freed. Runs as each rank of a job of two on one node; rank 0
+ * prints TAP. Rank 1 only pretends to be writing, and stays alive. */
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,11 +18,13 @@
 #include "tests/tap.h"
 
 enum {
-    BYTES = 8 << 20, /* large enough for a mapping of its own, which free would unmap */
+    /* so large that malloc maps it separately, and free would unmap it */
+    BYTES = 8 << 20,
 };
 
 static char input[BYTES];
-/* leaked on purpose; kept reachable so that it is not reported as lost */
+/* Not freed after the failure, on purpose. This pointer keeps it reachable, so that the
+ * leak sanitizer does not report it. */
 static struct hvd_direct *direct;
 
 static bool is_mapped(const void *data)
@@ -64,11 +66,13 @@ int main(void)
         test_result();
         atomic_store(&hvd_shm_line_of(job->shm, 0)->writes_to, 1);
     } else {
-        /* The writer is no thread whose state could show that it is stopped. */
+        /* Name no thread as the writer: otherwise rank 0 could find out that the writer
+         * is stopped, and would not wait for it. */
         atomic_store(&hvd_shm_line_of(job->shm, 1)->writer, 0);
         atomic_store(&hvd_shm_line_of(job->shm, 1)->writes_to, 1);
-        hvd_control_abort(job->control, 1, "rank 1 ends the job"); /* it does not hide */
-        /* Wait until rank 0 has checked, which it shows by its line. */
+        /* Ends the job without hvd_shm_hide on this rank. */
+        hvd_control_abort(job->control, 1, "rank 1 ends the job");
+        /* Rank 0 sets writes_to in its own line when it has finished its checks. */
         while (atomic_load(&hvd_shm_line_of(job->shm, 0)->writes_to) == 0) {
             usleep(1000);
         }

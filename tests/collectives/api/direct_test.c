@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives that the calling thread runs at once, repeatedly. Runs as each rank of a
- * job; rank 0 prints TAP. */
+/* Collectives that the calling thread runs itself (direct.h): each is planned once and
+ * run several times. Runs as each rank of a job; rank 0 prints TAP. */
 #include "contrib/bench/direct/direct.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void fill(float *data, int64_t count, int turn)
     }
 }
 
-/* Returns the input of rank r at element i in a turn. */
+/* Returns element i of rank r's input in this turn. */
 static float given(int64_t i, int turn, int r)
 {
     return (float)(i % 1000 + turn + r);
@@ -126,8 +126,8 @@ static bool gathers(int64_t count)
     return wrong == 0;
 }
 
-/* Each rank has `count` rows for each other rank; the values tell which rank a row is
- * for. */
+/* Runs an alltoall in which each rank sends `count` rows to each rank. The values tell
+ * which rank a row is from, and which one it is for. */
 static bool exchanges(int64_t count)
 {
     struct hvd_start start = {
@@ -174,7 +174,8 @@ static bool broadcasts(int64_t count)
     return wrong == 0;
 }
 
-/* Each rank is in another floating-point mode, which must be kept between the calls. */
+/* Runs an allreduce while each rank uses a different floating-point mode: the results
+ * must not depend on it, and the calls must not change it. */
 static bool ignores_modes(int64_t count)
 {
     static float expected[MOST];

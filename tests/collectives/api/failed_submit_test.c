@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A submission that ends the job: every tensor submitted with it ends, too, and none is
- * lost between the queue of submissions and the agreement. Linked with
- * --wrap=hvd_agreement_submit. */
+/* The submission of one tensor fails, which ends the job. All other tensors of its
+ * request must end, too: none may be lost between the queue of submissions and the
+ * agreement. Linked with --wrap=hvd_agreement_submit. */
 #include <string.h>
 
 #include "collectives/agreement/agreement.h"
@@ -28,7 +28,7 @@ int __wrap_hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entr
     return fails ? HVD_ERR_NOMEM : status;
 }
 
-/* Starts one request, so that all its tensors are submitted at the same time. */
+/* Starts one request with all tensors, so that they are submitted at the same time. */
 static int start(struct hvd_request **request, struct hvd_error *err)
 {
     static const char *const names[TENSORS] = {"x0", "x1", "x2", "x3", "x4", "x5"};
@@ -61,7 +61,7 @@ int main(void)
     } else {
         tap_note("status %d %s", status, err.text);
     }
-    /* otherwise shutdown would wait for that request for ever */
+    /* if the request is still in progress, hvd_shutdown would wait for it for ever */
     if (status != HVD_INPROGRESS) {
         tap_ok(hvd_shutdown() == 0, "shutdown returns after the failure");
     }

@@ -11,7 +11,7 @@ IFS=: read -r collectives status <<<"$4"
 . "$(dirname "$0")/../../tap.sh"
 tap_begin
 
-# As installed: hvd.h and hvd_status.h side by side.
+# An installation has hvd.h and hvd_status.h in the same folder.
 mkdir "$work/include"
 cp "$collectives/hvd.h" "$status/hvd_status.h" "$work/include/"
 flags=

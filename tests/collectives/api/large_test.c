@@ -9,13 +9,13 @@
 
 enum {
     ELEMENTS = (17 << 20) / sizeof(float) + 77,
-    SLACK = 16, /* elements around an output that must not change */
+    SLACK = 16, /* elements before and after an output, which must not change */
     PARTS = 4, /* tensors of a group */
 };
 
 static const float untouched = -1;
 
-static float *input, *output; /* [size * ELEMENTS], [... + 2 * SLACK] */
+static float *input, *output; /* [size * ELEMENTS], [size * ELEMENTS + 2 * SLACK] */
 static int rank, size;
 
 /* Returns a small whole number, so that all sums are exact. */
@@ -105,7 +105,7 @@ static bool adds_up_group(void)
            is_untouched(output + SLACK + ELEMENTS, SLACK);
 }
 
-/* Each rank keeps ELEMENTS sums. */
+/* Runs a reducescatter that leaves ELEMENTS sums on each rank. */
 static bool scatters(void)
 {
     int64_t count = (int64_t)size * ELEMENTS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* 16-bit floats with a prescale factor are rounded once, as compared with sums in double.
- * Runs as each rank of a job. Rank 0 prints TAP; a rank that finds an error ends with
- * status 1. */
+/* Reductions of 16-bit floats with a prescale factor are rounded only once: they equal
+ * the rounded result of the same reduction in double. Runs as each rank of a job. Rank 0
+ * prints TAP; a rank that finds an error ends with status 1. */
 #include <string.h>
 
 #include "collectives/reduce/half.h"
@@ -13,8 +13,8 @@ enum {
     TENSORS = 3,
 };
 
-/* Factors with few bits, so that float holds every product and sum of the values
- * below. */
+/* The factors have few bits, so that a float holds every product and every sum of the
+ * values below exactly. */
 static const double prescale = 0.375, postscale = 0.25;
 static const int64_t counts[] = {1, 100, 5000, MOST};
 
@@ -29,7 +29,7 @@ static uint16_t rounded(double value)
                                 : hvd_float_to_bfloat16((float)value);
 }
 
-/* Returns a value with as many bits as the type holds. */
+/* Returns a value that may need all bits of the type. */
 static double value_at(int of, int64_t i)
 {
     int range = dtype == HVD_FLOAT16 ? 2047 : 255;
@@ -89,7 +89,7 @@ static bool allreduces(enum hvd_op op, int64_t count, bool is_in_place)
     return is_expected(op, 0, count);
 }
 
-/* Sums tensors that lie one behind the other. */
+/* Sums several tensors that are adjacent in memory. */
 static bool allreduces_some(void)
 {
     const int64_t part = 7001;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Jobs of some of the launcher's ranks: side by side, one after the other, and with
- * invalid lists. Rank 0 of the launch prints TAP; a rank that finds an error ends with
- * status 1. */
+/* Jobs that consist of some of the launcher's ranks (hvd_init_ranks): several at the same
+ * time, several one after the other, and invalid lists of ranks. Rank 0 of the launch
+ * prints TAP; a rank that finds an error ends with status 1. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +33,8 @@ static double sum_over_job(double value)
     return sum;
 }
 
-/* Whether the ranks of the job, which tell their numbers in the launch, are in the order
- * of the list. */
+/* Whether the ranks of the job are numbered in the order of the list: each one broadcasts
+ * its number in the launch. */
 static bool has_order_of(const int *list, int count)
 {
     bool is_right = true;
@@ -50,7 +50,8 @@ static bool has_order_of(const int *list, int count)
     return is_right;
 }
 
-/* Starts a job of the list, which contains this rank, uses it, and leaves it. */
+/* Starts a job of the ranks in the list, which contains this rank, checks the job, and
+ * leaves it. */
 static bool run_job(const int *list, int count)
 {
     struct hvd_error err = {0};

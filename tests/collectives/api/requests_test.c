@@ -25,7 +25,8 @@ static int64_t elements_of(int n)
     return 1 + n * 7919 % 3000;
 }
 
-/* Each rank starts the tensors in another order, and waits for them in yet another. */
+/* Each rank starts the tensors in a different order, and waits for them by descending
+ * number. */
 static void test_many_at_once(void)
 {
     enum {
@@ -98,8 +99,8 @@ static void test_duplicate(void)
     report_alone(sum == size, "a name is free again after its tensor has ended");
 }
 
-/* A barrier that one rank was refused must not shift the numbers by which its later
- * barriers match those of other ranks. */
+/* The barriers of a rank are counted, and those with the same number match. A barrier
+ * that is refused on one rank must not be counted. */
 static void test_refused_barrier(void)
 {
     struct hvd_request *request = NULL;
@@ -146,7 +147,7 @@ static void test_shutdown_with_a_waiter(void)
     }
     hvd_shutdown();
     pthread_join(thread, NULL);
-    /* if the thread is late, there is no job any more */
+    /* HVD_ERR_STATE: the job had ended before the thread started its request */
     report_alone(status == HVD_ERR_SHUTDOWN || status == HVD_ERR_STATE,
                  "shutdown ends a wait in another thread");
 }

@@ -73,8 +73,8 @@ static void test_same_memory(void)
     report(good, "a request of two tensors can be started repeatedly");
 }
 
-/* Even ranks start their requests again, odd ranks start new ones, and the memory
- * changes. */
+/* In each step, all ranks use other memory than in the step before. Even ranks start
+ * their request again, odd ranks start a new one. */
 static void test_mixed(void)
 {
     float values[3][ELEMENTS];
@@ -146,7 +146,8 @@ static void test_refusals(void)
     report(good, "requests that cannot be started again are refused with the reason");
 
     good = true;
-    /* another request takes the name; the persistent one must stay as it was */
+    /* another request takes the name; the restart is refused, and its request must stay
+     * usable */
     if (rank == 0) {
         good = start_sum(&tensor, 1, HVD_SET_GLOBAL, &other) == 0 &&
                is_refused(hvd_request_start(request, NULL, &err), HVD_ERR_ARG, &err,
@@ -249,7 +250,8 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* The last rank is late in every step. A stall of 2 s would end the job. */
+/* The last rank is late in every step, for 4 s in all. A stall of 2 s would end the
+ * job, but no single step stalls for so long. */
 static void test_late_rank(void)
 {
     const struct timespec lateness = {.tv_nsec = 30000000};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Allgather, alltoall and reducescatter into the caller's memory: correct bytes, no write
- * beside them, no allocation as large as the tensor, and no more copying than for the
- * library's own memory. Runs as each rank of a job. Without the checks of costs also on
- * GPUs (gpu/on_gpu.h). */
+ * beside them, no allocation as large as the tensor, and no more copying than for memory
+ * that the library allocates. Runs as each rank of a job. Also runs on GPUs
+ * (gpu/on_gpu.h), without the checks of allocations and copies. */
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -14,9 +14,10 @@
 #include "tests/collectives/test_case.h"
 
 enum {
-    LARGE = 64 << 10, /* bytes; no state of a call is as large */
+    /* bytes; all allocations of the library but those for results are smaller */
+    LARGE = 64 << 10,
     PIECE = 1024, /* bytes; shorter copies are not counted as copies of tensors */
-    GUARD = 64, /* bytes behind an output that must not change */
+    GUARD = 64, /* bytes after an output, which must not change */
     COUNTED_ROWS = 50000,
 };
 
@@ -129,7 +130,7 @@ ssize_t __wrap_process_vm_writev(pid_t pid, const struct iovec *here,
 
 /* --- correct bytes --- */
 
-/* Returns the number of elements in a row, by which the cases differ. */
+/* Returns how many elements rank r contributes to an allgather. */
 static int64_t rows_of(const struct test_case *c, int r)
 {
     return c->count == 0 ? 0 : value_random(c->seed, r, -7) % (uint32_t)c->count;
@@ -145,8 +146,7 @@ static int64_t rows_before(const struct test_case *c, int end)
     return rows;
 }
 
-/* Whether output holds the elements of `from` from `first` on, followed by an unchanged
- * guard. */
+/* Whether output holds `count` elements of rank `from`, from its element `first` on. */
 static bool holds(const struct test_case *c, const char *output, int from, int64_t first,
                   int64_t count)
 {
@@ -177,7 +177,8 @@ static char *guarded(size_t bytes)
     return output;
 }
 
-/* in_place: the input is this rank's part of the output. Each rank chooses for itself. */
+/* Runs an allgather. in_place: the input of this rank is its part of the output; other
+ * ranks may choose otherwise. */
 static bool gathers(const struct test_case *c, bool in_place)
 {
     size_t element = hvd_dtype_bytes(c->dtype);
@@ -299,8 +300,8 @@ static void test_values(uint32_t seed)
 
 /* --- too little room --- */
 
-/* Whether the last rank, whose room is one byte too small, gets an error and the others
- * do not. */
+/* Waits for the collective. Returns whether the last rank, whose room is one byte too
+ * small, gets an error, and the other ranks do not. */
 static bool says_so(int started, struct hvd_request *request, struct hvd_error *err,
                     const char *operation)
 {
@@ -406,8 +407,9 @@ static bool is_on_one_node(void)
     return hvd_local_size() == size;
 }
 
-/* Checks the costs of a collective. most: bytes that may be copied. is_allocated: the
- * library can allocate the result. */
+/* Checks the costs of a collective into the caller's memory. most: bytes that may be
+ * copied. is_allocated: compares them with those of the same collective into memory that
+ * the library allocates. */
 static void test_cost(const char *word, start *begin, struct hvd_tensor tensor,
                       int64_t most, bool is_allocated)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A request ends although no thread waits for it: the last driver has left the work to
- * the progress thread. Rank 0 prints TAP; a rank whose request does not end exits with
- * status 1. */
+/* A request ends although no thread waits for it: the last thread that drove the rank
+ * (progress.h) has left the work to the progress thread. Rank 0 prints TAP; a rank whose
+ * request does not end exits with status 1. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -37,8 +37,8 @@ static void *start_late(void *arg)
     return NULL;
 }
 
-/* Whether the request ends without this thread driving: a wait of length 0 does not
- * drive. */
+/* Whether the request ends although this thread does not drive the rank: a call of
+ * hvd_wait_for with a time of 0 only looks. */
 static bool ends_by_itself(struct hvd_request *request)
 {
     const struct timespec pause = {.tv_nsec = 1000000};
@@ -53,8 +53,8 @@ static bool ends_by_itself(struct hvd_request *request)
     return true;
 }
 
-/* This thread sometimes drives while another one starts a request; then neither drives
- * any more. */
+/* This thread drives the rank in hvd_test, at least some of the time, while another
+ * thread starts a request. After that, neither of the two drives. */
 static bool play_round(int round)
 {
     struct hvd_request *request;

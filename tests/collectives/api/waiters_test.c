@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that waits for a request drives as soon as no other thread does, even if the
- * progress thread gets no CPU for a long time. Runs as a job of one rank; a signal stops
- * the progress thread. */
+/* A thread that waits for a request drives the rank (progress.h) as soon as no other
+ * thread does, even if the progress thread gets no CPU for a long time. Runs as a job of
+ * one rank; a signal stops the progress thread. */
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
@@ -126,7 +126,7 @@ int main(void)
 
     call_init();
     job = hvd_job_enter(NULL);
-    hvd_direct_open(NULL); /* this thread drives */
+    hvd_direct_open(NULL); /* from now on, this thread drives the rank */
     pthread_create(&waiter.thread, NULL, wait_for_sum, &waiter);
     await_sleep(job, &waiter);
     stop_progress_thread(job);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Float32 tensors that travel as 16-bit floats. Runs as each rank of a job. Rank 0 prints
  * TAP; a rank that finds an error ends with status 1. Also runs on GPUs (gpu/on_gpu.h),
- * which round after each addition. */
+ * where sums are rounded after each addition. */
 #include <math.h>
 #include <string.h>
 
@@ -152,7 +152,8 @@ static float widen(int wire, uint16_t half)
     return wire == HVD_FLOAT16 ? hvd_float16_to_float(half) : hvd_bfloat16_to_float(half);
 }
 
-/* On the host the bits are the same; NCCL adds in 16 bits, after the division. */
+/* On the host, the bits must be the same. On GPUs they may differ: NCCL divides first,
+ * and adds in 16 bits. */
 static bool is_near(int wire, float got, float wanted)
 {
     float step = wire == HVD_FLOAT16 ? 0x1p-11f : 0x1p-8f;
@@ -317,7 +318,7 @@ static void test_disagreement(void)
 
 /* --- join --- */
 
-/* Rank r has three steps more than rank r + 1. */
+/* Rank r plays three steps more than rank r + 1 before it joins. */
 static void test_join(void)
 {
     const int mine = 3 * (size - rank);
