@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests that wrong envelopes from another rank are refused. */
+/* Tests that malformed envelopes, the headers of messages from other ranks, are
+ * refused. */
 #include "collectives/p2p/envelope.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The first send, receive or arriving envelope of a rank opens its messages, and nothing
- * else does: a job without messages does not poll for any. Runs as each rank of a job of
- * three or more; rank 0 prints TAP. The last rank neither sends nor receives. */
+/* A rank opens messages, which creates struct hvd_p2p, at its first send or receive or
+ * when the first envelope arrives. Nothing else does: a job without messages does not
+ * poll for any. Runs as each rank of a job of three or more; rank 0 prints TAP. The last
+ * rank neither sends nor receives. */
 #include <sched.h>
 #include <stdlib.h>
 
@@ -64,8 +65,9 @@ static void receive(int from, int64_t tag)
     finish(status, request);
 }
 
-/* Rank 0 sends to rank 1. Rank 1 makes no call that could open its messages: it neither
- * waits for a request nor receives until the envelope has opened them. */
+/* Rank 0 sends to rank 1. Rank 1 makes no call that could open messages: it neither waits
+ * for a request nor receives until the envelope has opened them. Returns whether they are
+ * open on ranks 0 and 1 only. */
 static bool is_opened_by_envelope(struct hvd_job *job, int rank)
 {
     if (rank == 0) {

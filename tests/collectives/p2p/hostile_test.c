@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sends envelopes that no rank would write: they may end the job, but must not touch any
- * memory except that of receives. There are no links: hvd_links_init and hvd_links_write
- * are replaced. */
+/* Sends envelopes (headers of messages) that no rank would write: they may end the job,
+ * but must not touch any memory except that of receives. There are no links:
+ * hvd_links_init and hvd_links_write are replaced. */
 #include "collectives/p2p/p2p.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static void on_end(void *context, struct hvd_entry *entry, int status, const cha
     failed += status != 0;
 }
 
-/* Creates the messages of rank 0 in a job of two ranks on different nodes. */
+/* Creates struct hvd_p2p for rank 0 of a job of two ranks on different nodes. */
 static struct hvd_p2p *open_p2p(void)
 {
     static int node[] = {0, 1}, local_rank[] = {0, 0}, first[] = {0, 1, 2},
@@ -102,7 +102,7 @@ static struct hvd_request *start(struct hvd_p2p *p2p, enum hvd_kind kind, void *
     return request;
 }
 
-/* Delivers an envelope from rank 1, if the check of the links accepts it. */
+/* Delivers an envelope from rank 1 if hvd_envelope_check accepts it, as the links do. */
 static int arrive(const struct hvd_envelope *envelope)
 {
     static const char payload[HVD_PIECE_BYTES + 1];
@@ -122,8 +122,8 @@ static struct hvd_envelope piece(uint32_t payload, uint64_t at)
                                  .at = at};
 }
 
-/* Starts a receive for a message of BYTES, which rank 1 then offers; the receive asks for
- * pieces. */
+/* Starts a receive of BYTES, then lets rank 1 offer a message of that size: this rank
+ * must ask for it in pieces. */
 static struct hvd_request *receive_in_pieces(struct hvd_p2p *p2p, char *in)
 {
     struct hvd_request *request = start(p2p, HVD_KIND_RECEIVE, in, BYTES, 4);

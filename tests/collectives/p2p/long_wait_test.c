@@ -58,7 +58,7 @@ static bool is_told(struct hvd_request *request, const char *text)
     return has_warned && strstr(warning, text) != NULL;
 }
 
-/* Rank 0 waits for rank 1, which sends or receives only after it is told to. */
+/* Rank 0 waits for rank 1, which sends or receives only after a message from rank 0. */
 static void run(bool is_receive, int source, const char *text, const char *promise)
 {
     static char in[1 << 20], go[1];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which message is matched with which receive: compares the table with a plain list, for
- * messages and receives in random order. */
+/* Which message is matched with which receive: for messages and receives in random order,
+ * compares the hash table of matching.h with a plain list. */
 #include "collectives/p2p/matching.h"
 
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void test_random(bool holds_any, const char *what)
            "%s: the oldest that matches is taken", what);
 }
 
-/* Enters so many items that several share a place of the table. They differ in their
+/* Enters so many items that several share a bucket of the table. They differ in their
  * sets, or in their tags. */
 static void test_others(int sets, const char *what)
 {

@@ -178,12 +178,12 @@ static void test_order(void)
     const int next = (rank + 1) % size, before = (rank + size - 1) % size;
     bool ok = true;
 
-    /* the first 50 receives match only every other message */
+    /* messages with tag 0 and tag 1 alternate */
     for (int i = 0; i < 100; i++) {
         out[i] = i;
         requests[i] = send_bytes(&out[i], sizeof(int), next, i % 2);
     }
-    /* tag 1 before tag 0, in the order of the sends within a tag */
+    /* receives all messages with tag 1 first, then all with tag 0 */
     for (int i = 0; i < 100; i++) {
         in[i] = -1;
         requests[100 + i] = receive_bytes(&in[i], sizeof(int), before, i < 50 ? 1 : 0);
@@ -234,7 +234,7 @@ static void test_mixed_sizes(void)
     report(ok, "small messages do not overtake large ones with the same tag");
 }
 
-/* Every rank sends three messages to rank 0, also rank 0 itself. */
+/* Every rank, rank 0 included, sends three messages to rank 0. */
 static void test_any_source(void)
 {
     int *seen = calloc((size_t)size, sizeof(seen[0]));
@@ -257,7 +257,8 @@ static void test_any_source(void)
 
 /* --- many --- */
 
-/* Sends more messages than the receiver keeps before its first receive. */
+/* Sends so many messages before the receives start that they fill the window for small
+ * messages (HVD_EAGER_WINDOW). */
 static void test_many(bool backwards)
 {
     static int out[MANY], in[MANY];
@@ -284,7 +285,8 @@ static void test_many(bool backwards)
                    : "10,000 messages arrive before their receives");
 }
 
-/* Every rank sends a large message to every rank, and waits for its sends first. */
+/* Every rank sends a large message to every rank, itself included. It waits for its sends
+ * first, then for its receives. */
 static void test_everyone(void)
 {
     const size_t bytes = 300000;
@@ -309,7 +311,8 @@ static void test_everyone(void)
     free(out);
 }
 
-/* A small message of a rank to itself: the send ends before the receive starts. */
+/* A rank sends to itself. The send of the small message ends before its receive
+ * starts. */
 static void test_self(void)
 {
     unsigned char large[50000], got[50000] = {0};
@@ -346,7 +349,7 @@ static void *exchange(void *arg)
     return (void *)ok;
 }
 
-/* Does not call hvd_wait, which might do the work itself. */
+/* Waits until the request has ended, without hvd_wait, which might do the work itself. */
 static bool has_come(struct hvd_request *request)
 {
     const time_t limit = time(NULL) + LIMIT_S;
@@ -415,7 +418,8 @@ static void test_threads(void)
     report(ok, "four threads send at once, beside allreduces");
 }
 
-/* The first and the last rank exchange messages with the same tag in two process sets. */
+/* The first and the last rank exchange messages with the same tag in two process sets,
+ * the global one and `set`. */
 static bool exchange_in_sets(int set)
 {
     const int other = rank == 0 ? size - 1 : 0;

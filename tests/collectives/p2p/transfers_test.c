@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The list of transfers that are under way on a rank: its rows, and warnings about long
- * waits. */
+/* The list of transfers that are under way on a rank: warnings about long waits, and
+ * rows, the lists of some of the transfers. */
 #include "collectives/p2p/transfers.h"
 
 #include <stdlib.h>
