@@ -25,8 +25,8 @@ static bool is_written(const int *ranks, int count, const char *wanted)
     return good;
 }
 
-/* Whether a random list survives, drawn from the ranks below SIZE so that runs are long
- * or short. */
+/* Writes a random list of ranks below SIZE, with long or short runs of equal steps, and
+ * reads it again. Returns whether it has stayed the same. */
 static bool survives(void)
 {
     int ranks[SIZE], count = 0, *read = NULL, read_count = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The process sets of a job as one rank sees them, compared with a plain list, and as its
- * program sees them. */
+/* The process sets that one rank knows: compares the table with a plain list, and checks
+ * the answers that the program gets about its sets. */
 #include "collectives/set/sets.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum {
     RANKS = 40,
-    RANK = 2, /* a leaf of the tree */
+    RANK = 2, /* a leaf of the control tree */
     MOST_SETS = 24,
     ROUNDS = 2000
 };
@@ -137,7 +137,7 @@ static void test_joins(const struct hvd_layout *layout)
     hvd_sets_finish(&sets);
 }
 
-/* Whether a tensor of the set is refused. */
+/* Whether the set refuses a tensor of this kind; call: the number of its call, or 0. */
 static bool refuses(const struct hvd_sets *sets, const struct hvd_set *set,
                     enum hvd_kind kind, uint64_t call)
 {
