@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Large GPU tensors on several nodes, in several batches at a time, with small ones
- * between them; runs as each rank of a job. With NODES_WIRE=1 reduced tensors travel as
+/* Reduces large GPU tensors on several nodes, with several batches in flight and small
+ * tensors between them. Runs as each rank of a job. With NODES_WIRE=1 allreduces send
  * float16. Rank 0 prints TAP; other ranks exit with 1 if something is wrong. */
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "tests/tap.h"
 
 enum {
-    /* three trials of each of three algorithms, then the choice; one batch or more per
-     * round */
+    /* hvd tries each of three algorithms three times before it chooses one; each round
+     * has at least one trial */
     ROUNDS = 10,
     LARGE = 3, /* tensors per round */
     COUNT = 300001, /* some chunks and a remainder */
@@ -22,7 +22,7 @@ enum {
 
 static int rank, size, wire;
 static void *stream;
-/* must not change before the stream that copies them is finished */
+/* the stream may read and write these until gpu_finish returns */
 static float values[COUNT];
 static float results[COUNT];
 

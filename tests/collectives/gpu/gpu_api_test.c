@@ -18,7 +18,7 @@ static int rank, size;
 static const int64_t shape[] = {COUNT};
 static void *stream;
 static float *device_values;
-/* must not change before the stream that copies them is finished */
+/* the stream may read and write these until gpu_finish returns */
 static float values[COUNT];
 static float results[COUNT];
 
@@ -98,7 +98,8 @@ static void test_host_waits(void)
         good = hvd_wait(request, &err) == 0 && hvd_test(request, &err) == 0;
         hvd_request_free(request);
         memset(results, 0, BYTES);
-        gpu_copy(results, device_values, BYTES, other); /* waits for no event */
+        /* `other` does not wait for the collective */
+        gpu_copy(results, device_values, BYTES, other);
         gpu_finish(other);
         good = good && all_are((float)(i * size), (float)size);
     }
@@ -201,7 +202,8 @@ static void test_refusals(void)
            "an invalid device number is refused");
 }
 
-/* Each rank is in two sets of two ranks, and uses them in a different order. */
+/* Each rank is in two sets of two ranks. One rank of each set uses it first, the other
+ * rank uses it second. */
 static void test_sets(void)
 {
     int sets[16] = {0};
@@ -219,7 +221,9 @@ static void test_sets(void)
         float sums[2] = {-1, -1}, own = (float)(rank + i);
 
         for (int j = 0; j < 2; j++) {
-            int at = (i + j) % 2; /* this rank's own set, or that of the previous rank */
+            /* 0: the set of this rank and the next; 1: the set of the previous rank and
+             * this one */
+            int at = (i + j) % 2;
             int set = sets[(rank + size - at) % size];
             struct hvd_tensor tensor = on_device("in a set");
 
@@ -263,8 +267,8 @@ static void test_take(void)
            "results in device memory can be copied, but not taken");
 }
 
-/* Gathers this value from all ranks and copies the result on a stream that waits for
- * nothing else. */
+/* Gathers `value` from all ranks and copies the result to `all` on the stream `other`,
+ * which waits for nothing else. */
 static bool gather(float value, char *all, void *other)
 {
     struct hvd_tensor tensor = on_device("copied");
@@ -285,14 +289,15 @@ static bool gather(float value, char *all, void *other)
     return good;
 }
 
-/* The second gather may reuse the memory of the first only after it was copied. */
+/* The second gather may reuse the memory of the first result only after that was
+ * copied. */
 static void test_copy(void)
 {
     char *all[2] = {gpu_memory((size_t)size * BYTES), gpu_memory((size_t)size * BYTES)};
     void *other = gpu_stream();
     bool good = true;
 
-    for (int i = 0; i < ROUNDS; i++) { /* all rounds, because the other ranks continue */
+    for (int i = 0; i < ROUNDS; i++) { /* no early end: the other ranks continue */
         good &= gather((float)i, all[0], other);
         good &= gather((float)i + 50, all[1], other);
         for (int j = 0; j < 2; j++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many batches of several process sets, packed and not, of all sizes, with all batches of
- * a step in flight at a time, while sets are added and removed. Runs as each rank of a
- * job of 2 or more on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if
- * something is wrong. */
+/* Runs batches of several process sets, packed and not packed, of many sizes. All batches
+ * of a step are in flight together; sets are added and removed between steps. Runs as
+ * each rank of a job of 2 or more on the stand-in. Rank 0 prints TAP; other ranks exit
+ * with 1 if something is wrong. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,7 +18,7 @@ enum {
     PARTS = 3, /* tensors of a packed batch */
     SETS = 3, /* all ranks; all but the last; all but the first */
     MOST_RANKS = 8,
-    MOST = 40000, /* elements of a part */
+    MOST = 40000, /* the most elements of a part */
     LIMIT_MS = 60000,
 };
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CUDA graphs: while a thread of each rank captures a graph in global mode, collectives
- * of other threads work, even the first one, which allocates and connects, and the
- * capture stays valid. A stream that is being captured is refused. Runs as each rank of a
- * job on the stand-in. Rank 0 prints TAP; other ranks exit with 1 on failure. */
+/* CUDA graphs. While one thread of each rank captures a graph in global mode, another
+ * thread runs collectives. They work, even the first one, which allocates memory and
+ * connects, and the capture stays valid. hvd refuses a stream that is being captured.
+ * Runs as each rank of a job on the stand-in. Rank 0 prints TAP; other ranks exit with 1
+ * on failure. */
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>

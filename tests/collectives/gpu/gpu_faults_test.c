@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes the k-th call of CUDA or NCCL fail on the last rank, for each k, or, with an
- * argument, the first calls of some functions:
- *   pieces      calls for a tensor that goes in pieces
+/* Makes the k-th call of CUDA or NCCL fail on the last rank, for each k. With an
+ * argument, makes the first calls of some functions fail:
+ *   pieces      calls for a tensor that is reduced in pieces
  *   direct      calls for a tensor whose parts are exchanged in GPU memory by UCX
  *   converted   calls for two tensors that travel as float16
  *   measured    calls that measure whether two tensors are worth packing
  *   unmeasured  calls that this measurement can do without
- *   names       calls that come too late to be reached by counting all calls
+ *   names       calls that may come after the first MOST_CALLS calls of a run
  *   roots       calls for collectives with a root, and for messages
- *   end         calls that end objects, also in shutdown; their failure breaks nothing
- * No rank hangs, each rank learns what failed, and nothing is left. Runs as each rank of
- * a job on the stand-in; rank 0 prints TAP. */
+ *   end         calls that release objects, also in shutdown; their failure is no error
+ * No rank hangs, the error on the last rank names the failed call, and no object is left.
+ * Runs as each rank of a job on the stand-in; rank 0 prints TAP. */
 #include <string.h>
 #include <time.h>
 
@@ -22,10 +22,10 @@
 
 enum {
     ROWS = 3, /* rows of a tensor */
-    DIRECT_ROWS = 2000, /* some for each rank to exchange */
+    DIRECT_ROWS = 2000, /* enough that each rank has a share to exchange */
     MEASURED_ROWS = 20000, /* more than 64 KiB */
     BYTES = 4 * MEASURED_ROWS * (int)sizeof(float),
-    MOST_CALLS = 100, /* from then on there are only polls of events, which never end */
+    MOST_CALLS = 100, /* later calls only poll events, as often as the rank has to wait */
     LIMIT_S = 10,
     MOST_RANKS = 16,
 };
@@ -34,8 +34,9 @@ static int rank, size, rows = ROWS;
 static bool has_pair; /* use only an allreduce of two tensors */
 static bool has_roots; /* use only collectives with a root, and messages */
 static int pair_wire; /* the wire type of these tensors */
-static bool may_succeed; /* the work goes on if some of these calls fail */
-static bool is_of_end; /* the failing calls end objects, and may be made in shutdown */
+static bool may_succeed; /* if some of these calls fail, the collective may succeed */
+/* the failing calls release objects, and may be made in shutdown */
+static bool is_of_end;
 static void *stream;
 static float *input, *output;
 static struct fake_live before;
@@ -56,8 +57,8 @@ static int finish(int started, struct hvd_request **request, struct hvd_error *e
     return status;
 }
 
-/* Sends to the next rank and receives from the previous one: the send ends once the
- * tensor is on the host. */
+/* Sends to the next rank and then receives from the previous one. This cannot deadlock:
+ * the send ends once the tensor is in host memory. */
 static int exchange(const struct hvd_tensor *tensor, struct hvd_error *err)
 {
     struct hvd_request *request = NULL;
@@ -97,15 +98,16 @@ static int run_roots(struct hvd_error *err)
     return status != 0 ? status : exchange(&tensor, err);
 }
 
-/* Runs one collective of each kind, by both paths (int16 goes through host memory); with
- * has_pair only the first one. */
+/* Runs one collective of each kind by NCCL, and one through host memory (int16). With
+ * has_pair, runs only an allreduce of two tensors. */
 static int run_all(struct hvd_error *err)
 {
     const int64_t shape[] = {rows};
     struct hvd_tensor tensor =
         gpu_tensor("t", HVD_FLOAT32, shape, 1, input, output, stream);
     struct hvd_tensor pair[2] = {tensor, tensor};
-    const int32_t splits[MOST_RANKS] = {1, ROWS - 1}; /* the first ranks get all rows */
+    /* the first two ranks get all rows */
+    const int32_t splits[MOST_RANKS] = {1, ROWS - 1};
     struct hvd_request *request = NULL;
     int status;
 
@@ -154,7 +156,7 @@ static int left(void)
 }
 
 struct outcome {
-    bool was_last; /* nothing failed: there are no more calls */
+    bool was_last; /* no call failed, because there were fewer than k calls */
     bool is_good;
     const char *failed;
 };
@@ -165,16 +167,16 @@ static bool is_no_failure(void)
            fake_gpu_failed_memory();
 }
 
-/* Whether the user has to be told: a failure to read NCCL's state is reported to the next
- * caller that reads it. */
+/* Whether the last rank must get an error. It need not if a call failed that reads NCCL's
+ * state: the next caller that reads it gets the error. */
 static bool must_tell(const char *failed)
 {
     return failed != NULL && strcmp(failed, "ncclCommGetAsyncError") != 0 &&
            !fake_gpu_failed_at_end() && !is_no_failure();
 }
 
-/* For a call of UCX the user is told what the call was for. If the call was to send,
- * another error may come first: that the peer cannot be reached. */
+/* For a call of UCX, the error tells the purpose of the call. If a send failed, another
+ * error may come first: that the peer cannot be reached. */
 static bool is_named(const char *failed, const char *text)
 {
     if (strncmp(failed, "ucp_", 4) != 0) {
@@ -185,7 +187,7 @@ static bool is_named(const char *failed, const char *text)
             strstr(text, "cannot be reached any more (") != NULL);
 }
 
-/* Makes the k-th call of this function fail; NULL: of any function. */
+/* Makes the k-th call of this function fail; NULL: the k-th call of any function. */
 static struct outcome attempt(const char *function, long k)
 {
     struct outcome outcome = {.is_good = true};
@@ -198,7 +200,7 @@ static struct outcome attempt(const char *function, long k)
     fake_gpu_fail_in(function, rank == size - 1 ? k : 0);
     status = run_all(&err);
     if (fake_gpu_failed() == NULL && !is_of_end) {
-        fake_gpu_fail_at(0); /* calls in shutdown may fail or not */
+        fake_gpu_fail_at(0); /* no call is to fail in shutdown */
     }
     hvd_shutdown();
     failed = fake_gpu_failed();
@@ -225,7 +227,7 @@ static struct outcome attempt(const char *function, long k)
     return outcome;
 }
 
-/* Returns the value of the last rank on all ranks. */
+/* Returns on all ranks the value of the last rank. */
 static int tell(int value)
 {
     int32_t told = value;
@@ -240,8 +242,8 @@ static int tell(int value)
 /* The result of all ranks. */
 struct result {
     bool is_good;
-    bool is_over; /* nothing failed */
-    /* how often something was left on this rank; must be 0 on the last rank */
+    bool is_over; /* no call failed, because there were fewer than k calls */
+    /* the number of attempts that left objects on this rank */
     long stuck;
 };
 
@@ -302,7 +304,7 @@ static long try_functions(const struct subject *subject, struct result *result)
 {
     const long most = may_succeed ? 5
                       : has_roots ? 8
-                                  : 3; /* the first calls may be for other things */
+                                  : 3; /* the first call may have another purpose */
     long calls = 0;
 
     for (const char *const *functions = subject->functions; *functions != NULL;

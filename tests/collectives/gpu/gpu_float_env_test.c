@@ -14,7 +14,8 @@ enum {
 static float values[COUNT], expected[COUNT];
 static int rank, size;
 
-/* Does no arithmetic while the rounding mode is changed. */
+/* Averages the tensor while the thread has this rounding mode. Returns whether hvd kept
+ * the mode. Does no arithmetic itself in this mode. */
 static bool average(char *memory, void *stream, int mode)
 {
     const int64_t count = COUNT;
@@ -40,8 +41,8 @@ static bool average(char *memory, void *stream, int mode)
     return is_kept;
 }
 
-/* Computes the result as NCCL is told to: each value times 1/size in float, added up in
- * order of rank. */
+/* Computes the expected result: each rank's value times 1/size in float, as hvd tells
+ * NCCL, added up in order of rank. */
 static void add_up(void)
 {
     const float factor = (float)(1.0 / size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank whose device is full: packed tensors, results that the library allocates and
- * batches through the host are as right as on the other ranks, and the job goes on. Runs
- * as each rank of a job on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if
- * something is wrong. */
+/* On a rank whose device memory is full, packed tensors, results that the library
+ * allocates and batches through the host are right, and the job continues. Runs as each
+ * rank of a job on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if something
+ * is wrong. */
 #include "tests/collectives/gpu/gpu_group.h"
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/collectives/report.h"
@@ -61,15 +61,16 @@ static int device_memories(void)
     return live.device_memory;
 }
 
-/* The rank whose device was full is told so once, not repeatedly. */
+/* Whether only the rank whose device was full learns that memory is short, and only
+ * once. */
 static bool is_told(bool was_full)
 {
     return hvd_gpu_memory_is_short() == (was_full ? 1 : 0) &&
            hvd_gpu_memory_is_short() == 0;
 }
 
-/* Packed tensors stay in host memory until the library is told that device memory was
- * freed. Over several nodes no pack is kept: each batch takes memory again. */
+/* Packed tensors stay in host memory until hvd_gpu_memory_freed is called. On several
+ * nodes the memory for packed tensors is not kept: each batch allocates it anew. */
 static bool returns_to_the_device(bool was_full)
 {
     bool is_kept = hvd_cross_size() == 1;

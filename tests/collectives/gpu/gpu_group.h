@@ -13,9 +13,9 @@ enum {
 };
 
 struct gpu_group {
-    const char *name; /* followed by the number of the tensor */
+    const char *name; /* first part of each tensor's name; the tensor's number follows */
     int count;
-    int64_t counts[GPU_GROUP_MOST]; /* may be reduced after the group was opened */
+    int64_t counts[GPU_GROUP_MOST]; /* may be lowered after gpu_group_open */
     float *memory[GPU_GROUP_MOST];
     float *values; /* on the host */
     void *stream;

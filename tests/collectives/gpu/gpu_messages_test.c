@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of GPU tensors: they wait for the caller's stream, and the stream waits for
- * them; their order; messages between hosts and GPUs. Runs as each rank of a job. */
+/* Tests messages of GPU tensors: they wait for the caller's stream, the stream waits for
+ * them, they arrive in order, also between hosts and GPUs. Runs as each rank of a job. */
 #include <string.h>
 #include <time.h>
 
@@ -10,7 +10,7 @@
 
 enum {
     MOST = 5 << 20, /* bytes */
-    LATE = 60, /* copies in front, so that later work on the stream is late */
+    LATE = 60, /* number of copies that delay later work on a stream */
     MANY = 100,
 };
 
@@ -106,8 +106,8 @@ static bool is_filled(const unsigned char *data, int64_t bytes, int seed)
 
 /* --- streams --- */
 
-/* The data to be sent is computed late, and the old content of the receiving memory is
- * read late. */
+/* Sends to the next rank and receives from the previous one. Earlier work on the stream
+ * writes the sent data and reads the old received data; this work is delayed. */
 static bool shift(int64_t bytes, int round)
 {
     struct hvd_request *received, *sent;
@@ -158,7 +158,8 @@ static void test_host_waits(void)
                hvd_wait(sent, &err) == 0 && good;
         hvd_request_free(received);
         hvd_request_free(sent);
-        gpu_copy(back, got_memory, 50000, other_stream); /* waits for no event */
+        /* `other_stream` does not wait for the message */
+        gpu_copy(back, got_memory, 50000, other_stream);
         gpu_finish(other_stream);
         good = is_filled(back, 50000, before + i) && good;
         gpu_finish(stream);
@@ -189,8 +190,8 @@ static void test_unattended(void)
 
 /* --- order --- */
 
-/* The first message is late on its stream; the second is on the host, and could be sent
- * at once. */
+/* The data of the first message is late. The second message is in host memory and could
+ * be sent at once. */
 static void test_order(void)
 {
     static unsigned char second[100], got_second[100], third[50], got_third[50];
@@ -317,7 +318,8 @@ static void test_sets(void)
     report(good, "messages arrive in a process set");
 }
 
-/* Sends beside collectives by NCCL and through the host, which use the same streams. */
+/* Sends and receives while an allreduce, by NCCL or through the host, is in flight on the
+ * same stream. */
 static void test_beside_collectives(void)
 {
     const int64_t count = 20000;

@@ -82,7 +82,7 @@ static struct hvd_request *start(enum kind kind, const struct memory_kind *memor
     return request;
 }
 
-/* Returns element i of rank r, exact in sums. */
+/* Returns element i of rank r, a small integer: sums of these are exact. */
 static float value_of(int r, int i, int round)
 {
     return (float)(100 * r + i + round);
@@ -213,7 +213,7 @@ static bool tells(const char *text, enum kind kind, const char *one, const char 
     return strstr(text, right) != NULL;
 }
 
-/* A mismatch is reported to every rank, and the next tensor of that name works again. */
+/* A mismatch is reported to every rank; after that, the name can be used again. */
 static void test_mismatch(enum kind kind, struct memory_kind *places)
 {
     static float values[2][ROWS], got[ROWS * MOST_RANKS];
@@ -242,8 +242,9 @@ static void test_mismatch(enum kind kind, struct memory_kind *places)
     report(fetch(kind, &places[1], request, got) && is_right(kind, 1, got), "%s", what);
 }
 
-/* First each rank has a part of a vector: Adasum adds orthogonal vectors. Then all ranks
- * have the same vector: Adasum keeps it. */
+/* At first each rank has some elements of a vector and zeros elsewhere: Adasum adds such
+ * orthogonal vectors. Then all ranks have the same vector: Adasum returns it unchanged.
+ */
 static void test_adasum(const struct memory_kind *memory_kind)
 {
     static float values[ROWS], got[ROWS];

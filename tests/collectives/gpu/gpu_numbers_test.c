@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Allreduces in which kernels convert and scale, on the stand-in, hierarchical and in
- * pieces: checks the results and the types in which the numbers travel, which show in the
- * number of pieces. Runs as each rank of a job. Rank 0 prints TAP; other ranks exit with
- * 1 if something is wrong. */
+/* Runs hierarchical allreduces in which kernels convert and scale, on the stand-in.
+ * Checks the results, and the type in which elements travel: it determines the number of
+ * pieces. Runs as each rank of a job. Rank 0 prints TAP; other ranks exit with 1 if
+ * something is wrong. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +13,12 @@
 #include "tests/fake_gpu/fake_cuda.h"
 
 enum {
-    COUNT = 1 << 20, /* whole pieces of the largest size, in each type */
+    COUNT = 1 << 20, /* a multiple of the largest piece, in each type */
     TENSORS = 5, /* per group */
     BYTES = COUNT * (int)sizeof(int64_t),
 };
 
-/* Chosen so that tensors behind the first begin at various offsets in the pack. */
+/* These place tensors at various offsets in the memory for packed tensors. */
 static const int64_t counts[TENSORS] = {1, 70001, 0, 3, 100000};
 
 static const struct reduction {
@@ -55,7 +55,8 @@ static double value_of(int of, int64_t i)
     return (double)((3 * of + i) % 9) - 4;
 }
 
-/* For integers, truncates; everything else is multiplied as float32. */
+/* Multiplies as kernels do: integers are truncated, other types are multiplied as
+ * float32. */
 static double scale(const struct reduction *reduction, double value, double factor)
 {
     bool is_whole = reduction->dtype == HVD_INT32 || reduction->dtype == HVD_INT64;
@@ -170,7 +171,7 @@ static bool is_right(const struct reduction *reduction, int64_t count)
     return true;
 }
 
-/* Returns the number of pieces. */
+/* Reduces one large tensor and checks the result. Returns the number of pieces. */
 static long reduce_large(const struct reduction *reduction, bool *is_good)
 {
     const int64_t count = COUNT;

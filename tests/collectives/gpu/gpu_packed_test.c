@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of small tensors, which are packed, and large ones, which are not, growing from
- * round to round, also when a rank has joined. Runs as each rank of a job of 2 or more on
- * the stand-in. Rank 0 prints TAP; other ranks exit with 1 if something is wrong. */
+/* Reduces groups of small tensors, which are packed, and large ones, which are not. Sizes
+ * grow from round to round, also after a rank has joined. Runs as each rank of a job of 2
+ * or more on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if something is
+ * wrong. */
 
 #include "tests/collectives/gpu/gpu_group.h"
 #include "tests/collectives/gpu/gpu_memory.h"
@@ -12,7 +13,7 @@ enum {
     ROUNDS = 5, /* before a rank joins, and again after that */
     TENSORS = 7,
     SMALL_TENSORS = 3,
-    LARGE = 3, /* number of the large tensor */
+    LARGE = 3, /* index of the large tensor */
     LARGE_COUNT = 300000, /* more than 1 MiB */
     SMALL_COUNT = 5000, /* less than 64 KiB: always packed */
     /* the other tensors grow by this in each round, up to 1 MiB in round 10 */
@@ -34,8 +35,8 @@ static bool run_round(struct gpu_group *group, int round, int ranks)
            gpu_group_is_sum(group, round, ranks, 0.5f);
 }
 
-/* Reduces only packed tensors: NCCL must add without a factor, because a switch can do
- * only that. */
+/* Reduces only packed tensors. NCCL must add without a factor, because a switch can only
+ * compute plain sums. */
 static bool run_small(void *stream)
 {
     static const int64_t counts[SMALL_TENSORS] = {SMALL_COUNT, SMALL_COUNT, SMALL_COUNT};
@@ -65,7 +66,8 @@ int main(void)
         counts[i] = LARGE_COUNT;
     }
     group = gpu_group_open("tensor", counts, TENSORS, stream);
-    /* This comes first: a later sum with a factor is kept. */
+    /* This must be the first test: NCCL's sum with a factor is created once and kept, so
+     * later a missing call would prove nothing. */
     report(run_small(stream), "packed tensors are averaged by kernels and plain sums");
     for (int round = 0; round < ROUNDS && good; round++) {
         good = run_round(&group, round, size);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Groups of tensors of several sizes, some packed and some not: results are right, and
- * NCCL is called the expected number of times. gpu_packing_test CALLS|any. Runs as each
- * rank of a job on the stand-in. Rank 0 prints TAP; other ranks exit with 1 if something
- * is wrong. On a rank with PACKING_FAILS=FUNCTION, that function's first call in the
- * first round fails; a rank with PACKING_FULL=1 has no device memory left; with
- * PACKING_JOINS=1, on all ranks, the last rank joins first. */
+/* Reduces groups of tensors of several sizes, some packed and some not: results are
+ * right, and NCCL is called the expected number of times. gpu_packing_test CALLS|any.
+ * Runs as each rank of a job on the stand-in. Rank 0 prints TAP; other ranks exit with 1
+ * if something is wrong.
+ *
+ *   PACKING_FAILS=FUNCTION   on this rank, the function's first call in round 0 fails
+ *   PACKING_FULL=1           this rank has no device memory left
+ *   PACKING_JOINS=1          on all ranks: the last rank joins before round 0 */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@
 #include "tests/tap.h"
 
 enum {
-    ROUNDS = 3, /* a measurement, if there is one, is part of the first round */
+    ROUNDS = 3, /* if hvd measures whether to pack, it does so in the first round */
     TENSORS = 5,
 };
 
@@ -32,8 +34,8 @@ static bool run_round(int round)
            gpu_group_is_sum(&group, round, adding, 1);
 }
 
-/* Runs all rounds. In each round but the first, NCCL must be called `wanted` times; 0:
- * any number, but always the same. */
+/* Runs all rounds. In each round but the first, NCCL must be called `wanted` times. If
+ * that is 0, any number is right, but it must be the same in each round. */
 static bool run_rounds(long wanted, bool *is_wanted)
 {
     const char *fails = getenv("PACKING_FAILS");

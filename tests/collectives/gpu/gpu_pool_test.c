@@ -73,7 +73,7 @@ static void drop(struct hvd_gpu_buffer *room)
     hvd_refcount_drop(&room->refcount);
 }
 
-/* Whether the next caller that needs as much gets this memory. */
+/* Whether a new buffer of this size gets this memory. */
 static bool is_given_again(const char *memory, enum hvd_gpu_memory_kind memory_kind)
 {
     struct hvd_gpu_buffer *next = take(memory_kind, BYTES);
@@ -105,13 +105,13 @@ static void test_reuse(enum hvd_gpu_memory_kind memory_kind, const char *what)
     tap_ok(!is_given_again(memory, memory_kind),
            "memory is not reused while a stream uses it");
     open_gate(stream);
-    room = take(memory_kind, BYTES); /* one of two buffers that are free now */
+    room = take(memory_kind, BYTES); /* either of the two buffers that are free now */
     tap_ok(room->memory == memory || is_given_again(memory, memory_kind),
            "memory is reused when the stream is done");
     drop(room);
 }
 
-/* The last use counts, even on another stream. */
+/* A buffer stays in use until its last use ends, even if that is on another stream. */
 static void test_last_use(void)
 {
     struct hvd_gpu_buffer *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
@@ -129,7 +129,7 @@ static void test_last_use(void)
            "memory used by several streams is not reused before the last use ends");
 }
 
-/* Two streams use the buffer, and the one that was recorded first takes longer. */
+/* Two streams use the buffer; the use that was recorded first takes longer. */
 static void test_both_uses(void)
 {
     struct hvd_gpu_buffer *room = take(HVD_GPU_DEVICE_MEMORY, BYTES);
@@ -148,8 +148,8 @@ static void test_both_uses(void)
     tap_ok(was_busy, "memory in use by two streams is not reused before both are done");
 }
 
-/* The next owner of a buffer writes while a copy from it is under way, as for
- * hvd_request_copy. */
+/* A buffer is dropped and taken again while a copy from it is under way, as by
+ * hvd_request_copy. The copy must not get the bytes that the new owner writes. */
 static void test_data(char *copies)
 {
     bool good = true;
@@ -204,7 +204,8 @@ static bool is_near(size_t bytes, enum hvd_gpu_memory_kind memory_kind)
     return is_there;
 }
 
-/* A large buffer is unused, and the device has no other memory left. */
+/* The device has no free memory but a large buffer, which is in use at first and then
+ * unused. */
 static void test_full(void)
 {
     struct hvd_gpu_buffer *large = take(HVD_GPU_DEVICE_MEMORY, 100 * BYTES), *room = NULL;
@@ -232,8 +233,8 @@ static void test_full(void)
            "device memory is used again when there is some");
 }
 
-/* Makes the k-th call fail, for each k: the failed function is named, and the owner keeps
- * the buffer. */
+/* Makes the k-th call fail, for each k. The error names the failed function, and the
+ * caller still owns the buffer. */
 static void test_faults(void)
 {
     bool named = true;

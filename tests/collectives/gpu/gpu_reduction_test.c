@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests which reductions NCCL does, and the part that kernels have in them. */
+/* Tests how a reduction is divided between NCCL and kernels, and when it must use host
+ * memory. */
 #include "collectives/gpu/gpu_reduction.h"
 #include "tests/tap.h"
 
@@ -26,7 +27,8 @@ static struct hvd_descriptor travelling(int wire, enum hvd_op op, double prescal
     return wanted;
 }
 
-/* When packed: with kernels, NCCL adds without a factor; without kernels, NCCL scales. */
+/* Expects that packed tensors are scaled by kernels and added by NCCL without a factor,
+ * and that NCCL scales if there are no kernels. */
 static void is_scaled_in_the_pack(const char *promise, struct hvd_descriptor wanted,
                                   double factor)
 {
@@ -75,7 +77,7 @@ static void is_divided(const char *promise, struct hvd_descriptor wanted, double
     needs_kernels_by(promise, wanted, 22000, expected);
 }
 
-/* Expects a reduction without kernels, and the same one with kernels. */
+/* Expects that NCCL alone does the reduction, even if there are kernels. */
 static void is_plain(const char *promise, struct hvd_descriptor wanted, int version,
                      double within)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Process sets with GPU tensors that are added and removed: their communicators end with
- * them, and tensors of other sets on the same stream never wait for that. Runs as each
- * rank of a job of 2 or more on the stand-in. Rank 0 prints TAP; other ranks exit with 1
- * if something is wrong. */
+/* Adds and removes process sets that reduce GPU tensors. A set's communicator ends with
+ * the set, and tensors of other sets on the same stream do not wait for that. Runs as
+ * each rank of a job of 2 or more on the stand-in. Rank 0 prints TAP; other ranks exit
+ * with 1 if something is wrong. */
 #include <stdlib.h>
 #include <time.h>
 
@@ -82,8 +82,8 @@ static void fill(float *at, float value)
     gpu_finish(stream);
 }
 
-/* Creates a set of all ranks but one; tensors of all ranks continue while it is
- * removed. */
+/* Creates and removes a set of all ranks but one. Meanwhile, a tensor of all ranks is in
+ * flight. */
 static bool come_and_go(int round)
 {
     int ranks[MOST_RANKS], first = round % 2, count = size - 1;
@@ -117,7 +117,7 @@ static bool come_and_go(int round)
 int main(void)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    /* then communicators end only in shutdown */
+    /* if NCCL's calls block, communicators end only in shutdown */
     bool blocks = getenv("NCCL_COMM_BLOCKING") != NULL;
     bool good = true;
 

@@ -14,8 +14,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 
 from timeline import Checks, names_of, read
 
-STEPS = 5  # gpu_timeline_job.c
-DEVICE = 1000000  # thread numbers from here on stand for a GPU, see trace_text.c
+STEPS = 5  # as in gpu_timeline_job.c
+DEVICE = 1000000  # larger thread numbers stand for a GPU, see trace_text.c
 FIRST = r'(?:\+INIT_NCCL - )?'
 EXPECTED = {
     'fused/a': r'\+ALLREDUCE \+QUEUE - ' + FIRST + r'\+WAIT_FOR_DATA - '
@@ -38,7 +38,7 @@ ok = checks.ok
 
 
 def halves(events):
-    """Returns the events of each tensor of each rank: those on the host, and those on the GPU."""
+    """Maps the name and the rank of each tensor to its events on the host and on the GPU."""
     names, rows = names_of(events), collections.defaultdict(lambda: ([], []))
     for event in events:
         pid, tid = event['pid'], event.get('tid')

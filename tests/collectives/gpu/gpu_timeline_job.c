@@ -22,7 +22,7 @@ static int rank, size;
 static void *stream;
 static char *input, *output;
 
-/* Ends the request on the caller's stream; the host does not wait for the device. */
+/* Makes the stream wait for the request and frees the request. The host does not wait. */
 static void end(int started, struct hvd_request **request)
 {
     struct hvd_error err = {0};

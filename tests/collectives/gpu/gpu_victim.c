@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank dies while its GPU and those of the other ranks are in the
- * middle of a collective, on the stand-in:
- *   gpu_victim RANK [connect|[pair:][FUNCTION:]CALL]
+/* A job in which rank RANK dies in the middle of a collective of GPU tensors, on the
+ * stand-in:
+ *   gpu_victim RANK                        dies when all ranks have launched it
+ *   gpu_victim RANK connect                dies while NCCL connects
+ *   gpu_victim RANK [FUNCTION:]CALL        dies in this call (its number) of FUNCTION, or
+ *                                          of CUDA and NCCL, while a tensor is reduced
+ *                                          in pieces
+ *   gpu_victim RANK pair:[FUNCTION:]CALL   the same, while hvd measures whether to pack
+ *                                          two tensors
  * The other ranks print the errors they get, in the format of victim.c, and that their
- * own stream, which waits for the collective, continues. With "connect" the rank dies
- * while NCCL connects; then the others print whether shutdown leaves a thread or any GPU
- * object. With a number it dies in that call of CUDA or NCCL, or of FUNCTION, while a
- * tensor goes in pieces, or, with "pair:", while two tensors are about to be packed; then
- * the others print whether the library has stopped writing to their tensors. */
+ * own stream, which waits for the collective, continues. With "connect" they also print
+ * whether shutdown leaves a thread or any GPU object; with CALL, whether the library has
+ * stopped writing to their tensors. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -156,8 +160,8 @@ static void die_in(const char *function, long call)
     allreduce("pending", &err);
 }
 
-/* Splits "FUNCTION:CALL" into the function and the call, which it returns; for "CALL" the
- * function is unchanged. */
+/* Parses "[FUNCTION:]CALL". Returns the call; without FUNCTION, *function keeps its
+ * value. */
 static long split(char *text, const char **function)
 {
     char *colon = strchr(text, ':');
@@ -170,7 +174,7 @@ static long split(char *text, const char **function)
     return atol(colon + 1);
 }
 
-/* Dies when the ranks have agreed on the collective, and have met. */
+/* Dies in NCCL's connection, after all ranks have agreed on the collective. */
 static void die_connecting(void)
 {
     struct hvd_error err = {0};

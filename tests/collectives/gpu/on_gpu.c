@@ -69,9 +69,9 @@ static char *allocate(size_t bytes)
     return memory;
 }
 
-/* Copies through pinned memory, so that the collective starts while the copy of its input
- * is under way: for a copy of pageable memory the program would wait. It also waits if
- * the stage is full. */
+/* Copies an input through pinned memory: a copy from pageable memory would block the
+ * program, but the collective is to start while the copy is under way. If the stage is
+ * full, the copy blocks. */
 static void copy_in(void *to, const void *from, size_t bytes)
 {
     if (bytes <= STAGE_BYTES - stage_used) {
@@ -94,8 +94,8 @@ static size_t bytes_of(const struct hvd_tensor *tensor, size_t *row_bytes)
     return bytes;
 }
 
-/* Allocates memory for the output. If the input lies inside the output, it gets the same
- * offset there. */
+/* Allocates memory for input and output. An input that lies inside the output has the
+ * same offset there on the device. */
 static void allocate_both(struct moved *moved, const struct hvd_tensor *tensor,
                           size_t bytes)
 {
@@ -113,8 +113,8 @@ static void allocate_both(struct moved *moved, const struct hvd_tensor *tensor,
     }
 }
 
-/* Makes a copy of the tensor on the device. gets_bytes: size of the output; SIZE_MAX:
- * that of the input. */
+/* Makes a copy of the tensor on the device. gets_bytes: size of the output; SIZE_MAX: as
+ * large as the input. */
 static struct hvd_tensor move_in(struct record *record, const struct hvd_tensor *tensor,
                                  size_t gets_bytes)
 {

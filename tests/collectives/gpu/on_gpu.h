@@ -2,10 +2,10 @@
 /* Lets a test of host tensors run on tensors of a GPU: a program compiled with this
  * header in front of all others (-include) calls the functions below instead of hvd's.
  *
- * The input is copied to the device on a stream of the program, the collective is started
- * behind it at once, the program's stream waits for its end, and then the output is
- * copied back on the same stream. A library that misses one of these events gets wrong
- * data, on the stand-in almost always. */
+ * The input is copied to the device on the program's stream, and the collective starts at
+ * once, behind this copy. The stream waits for the end of the collective, and then copies
+ * the output back. If the library fails to wait for one of these, data are wrong: on the
+ * stand-in almost always. */
 #ifndef ON_GPU_H
 #define ON_GPU_H
 

@@ -17,7 +17,7 @@ enum {
 struct pair {
     enum hvd_dtype from;
     enum hvd_dtype to;
-    uint32_t divisor; /* for integers */
+    uint32_t divisor; /* integers are divided by this; 1: no division */
 };
 
 static const struct pair pairs[] = {
@@ -31,8 +31,8 @@ static const struct pair pairs[] = {
     {HVD_FLOAT32, HVD_FLOAT64, 1},  {HVD_FLOAT64, HVD_FLOAT32, 1},
 };
 
-/* Plans pieces that follow each other on both sides. Their number, sizes and, unless
- * aligned, addresses are random. Returns their number. */
+/* Plans `most` pieces, one behind the other in the input and in the output. Sizes are
+ * random, and so are addresses unless aligned. Returns the number of pieces. */
 static int plan_pieces(struct pair pair, double factor, int most, bool is_aligned)
 {
     size_t at = is_aligned ? 0 : arena_random_below(GAP),
@@ -156,7 +156,7 @@ static double random_factor(int round)
 
 static const uint32_t divisors[] = {2, 3, 49, 200, 1024, INT32_MAX};
 
-/* Divides as an average of integers does after the sum. */
+/* Tests the division that ends an average of integers. */
 static void test_average(struct pair pair)
 {
     const size_t count = sizeof(divisors) / sizeof(divisors[0]);
@@ -196,7 +196,7 @@ static void test_copies(void)
     tap_ok(good, "bytes of all sizes are copied at all addresses");
 }
 
-/* Scales in place, as for a large tensor. */
+/* Scales in place, as hvd does for a large tensor. */
 static void test_in_place(void)
 {
     const struct pair same = {HVD_FLOAT16, HVD_FLOAT16, 1};
@@ -217,7 +217,8 @@ static void test_in_place(void)
     good = arena_run(1);
     gpu_copy(arena.after, arena.memory[1], ARENA, arena.stream);
     gpu_finish(arena.stream);
-    arena.steps[0].from = arena.memory[0]; /* check_pieces reads the input here */
+    /* check_pieces finds the input by this address */
+    arena.steps[0].from = arena.memory[0];
     tap_ok(good && check_pieces(same, 0.25, 1), "float16 is scaled in place");
 }
 

@@ -27,7 +27,7 @@ static void test_order(void)
     tap_ok(!pass_has_left(), "no object is left");
 }
 
-/* Each step moves two of every three bytes. */
+/* Counts launches: 300 pieces of two bytes, with gaps between them, need few. */
 static void test_launches(void)
 {
     enum {
@@ -53,9 +53,9 @@ static void test_launches(void)
     pass_close(&pass);
 }
 
-/* Whether no error has to be reported: if the failed call ends an object; if there is no
- * memory for the flag, so that results are not poisoned; or if the launcher got the
- * error, which only a later check returns. */
+/* Whether the failure may cause no error. This is so if the call ends an object, if it
+ * allocates the flag of the kernel that poisons results (then they are not poisoned), or
+ * if the launcher asks NCCL for errors (a later check returns the error). */
 static bool may_go_unsaid(const char *failed, int status)
 {
     return fake_gpu_failed_at_end() ||
@@ -63,8 +63,8 @@ static bool may_go_unsaid(const char *failed, int status)
                             strcmp(failed, "ncclCommGetAsyncError") == 0));
 }
 
-/* Makes the k-th call fail, for each k. Nothing may be left, even if the failed call was
- * to release something. */
+/* Makes the k-th call fail, for each k. No object may be left, even if the failed call
+ * was to release it. */
 static void test_faults(void)
 {
     bool named = true, kept = true;
@@ -104,8 +104,8 @@ static void test_faults(void)
     tap_ok(kept, "no object is left");
 }
 
-/* Work behind a failed one must not run: it would not wait for the missing result, and
- * other ranks would take its output for a result. */
+/* Work that follows failed work must not run: its input is missing, and other ranks would
+ * take its output for a result. */
 static void test_after_failure(void)
 {
     struct pass pass = {0};
@@ -125,7 +125,8 @@ static void test_after_failure(void)
     pass_close(&pass);
 }
 
-/* The other rank never comes; an abort ends the wait for it. */
+/* One of two ranks connects and waits for the other, which never comes. An abort ends
+ * this wait; `fails`: the call of NCCL that aborts fails. */
 static void test_give_up(bool fails)
 {
     struct pass pass = {0};
@@ -165,8 +166,8 @@ static bool has_comm(void)
     return live.comms != 0;
 }
 
-/* Waits until the communicator is gone, or a call has failed; then the communicator may
- * stay as long as the device. */
+/* Waits until the communicator is gone or a call has failed. After a failure, the
+ * communicator may live as long as the device. */
 static bool goes(void)
 {
     long left_ms = 60000;
@@ -177,8 +178,8 @@ static bool goes(void)
     return !has_comm() || fake_gpu_failed() != NULL;
 }
 
-/* Ends a communicator before its device, which still has work. Makes the k-th call fail,
- * for each k from 1 on. */
+/* Destroys a communicator before its device: at first no call fails, then the k-th call
+ * fails, for each k. */
 static void test_leave(void)
 {
     bool good = true, kept = true, failed = true;
@@ -208,7 +209,7 @@ static int version(void)
     return text != NULL ? atoi(text) : 21803;
 }
 
-/* Must be the first test, because a process asks for the versions only once. */
+/* This must be the first test: once known, the versions are not asked for again. */
 static void test_unknown_version(void)
 {
     struct hvd_gpu_facts facts;
@@ -308,7 +309,7 @@ int main(int argc, char **argv)
         test_faults();
         test_after_failure();
         test_leave();
-        /* earlier versions cannot be aborted while they connect */
+        /* NCCL before 2.14 cannot be aborted while it connects */
         if (version() >= 21400) {
             test_give_up(false);
             test_give_up(true);

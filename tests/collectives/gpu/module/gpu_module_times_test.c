@@ -37,7 +37,7 @@ static bool follow_each_other(const struct hvd_gpu_span *spans, int count,
     return true;
 }
 
-/* Runs one work with a timing. Returns the number of spans. */
+/* Runs work that is measured. Returns the number of spans. */
 static int measure(struct pass *pass, struct hvd_gpu_span *spans)
 {
     struct hvd_gpu_step steps[] = {
@@ -95,8 +95,8 @@ static void test_times(void)
     tap_ok(!pass_has_left(), "no object is left");
 }
 
-/* Makes the k-th call fail, of this function or, if NULL, of any. Returns whether the
- * work was not measured. */
+/* Makes the k-th call of this function fail (NULL: of any function). Returns whether no
+ * time was measured. */
 static bool is_missing(const char *function, long k, bool *good)
 {
     struct hvd_gpu_span spans[HVD_GPU_MOST_SPANS];
@@ -117,7 +117,7 @@ static bool is_missing(const char *function, long k, bool *good)
     return count == 0;
 }
 
-/* If a call that measuring needs fails, the work does not. */
+/* The work succeeds even if a call for its measurement fails. */
 static void test_times_missing(void)
 {
     bool good = true;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of the device and of the host in which kernels are tested, the module that runs
- * them, and random numbers for them. */
+/* Device and host memory in which kernels are tested, the module that runs the kernels,
+ * and random numbers for the tests. */
 #ifndef KERNEL_ARENA_H
 #define KERNEL_ARENA_H
 
 #include "collectives/gpu/gpu_module.h"
 
 enum {
-    ARENA = 4 << 20, /* bytes of each side */
+    ARENA = 4 << 20, /* bytes of the input and of the output */
     MOST_PIECES = 400, /* more than fit in one launch */
 };
 
@@ -31,8 +31,8 @@ void arena_close(void);
 uint64_t arena_random(void);
 size_t arena_random_below(size_t limit);
 
-/* Fills in elements with random bits of several kinds: rounding errors show with few bits
- * set, and at the limits. */
+/* Fills in random elements. Some have few bits set or are at the limits of the type:
+ * these show rounding errors. */
 void arena_fill(enum hvd_dtype dtype, char *to, size_t count);
 
 /* Runs the first `count` of arena.steps. Returns true when the device has done them. */

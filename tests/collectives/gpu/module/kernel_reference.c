@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-/* A type. fraction: number of fraction bits of a float, else 0. least, most: range of an
- * integer. */
+/* A type. fraction: number of fraction bits of a float, else 0. least, most: an integer
+ * is at least `least` and less than `most`. */
 struct type {
     const char *name;
     size_t bytes;
@@ -55,7 +55,7 @@ static uint64_t infinite(enum hvd_dtype dtype)
     return (((uint64_t)1 << exponent_bits(dtype)) - 1) << types[dtype].fraction;
 }
 
-/* Returns the exponent of the last bit of subnormal numbers. */
+/* Returns the exponent of the smallest subnormal number. */
 static int least_exponent(enum hvd_dtype dtype)
 {
     return 2 - (1 << (exponent_bits(dtype) - 1)) - types[dtype].fraction;
@@ -80,7 +80,7 @@ static double float_of(enum hvd_dtype dtype, uint64_t bits)
     return (bits & sign_bit(dtype)) != 0 ? -value : value;
 }
 
-/* Returns the bits, in units of the last place. Rounds to nearest even, as the processor
+/* Returns the bits of the value in this type. Rounds to nearest even, as the processor
  * does. */
 static uint64_t bits_of_float(enum hvd_dtype dtype, double value)
 {
@@ -194,8 +194,8 @@ uint64_t reference_special(enum hvd_dtype dtype, unsigned number)
     return fraction > 0 ? sign | floats[number / 2 % 9] : integers[number % 6];
 }
 
-/* For floats: a value of medium size, with some of the upper bits of the fraction, one
- * more bit, and often the last bit. */
+/* Makes a float of medium size. Its fraction has some upper bits, one more bit, and often
+ * the last bit. Shifts an integer right by a random number of bits. */
 uint64_t reference_small(enum hvd_dtype dtype, uint64_t bits)
 {
     int fraction = types[dtype].fraction;

@@ -16,15 +16,15 @@ const char *reference_name(enum hvd_dtype dtype);
 
 bool reference_is_float(enum hvd_dtype dtype);
 
-/* Returns the element times factor, in another type; an integer also divided by divisor
- * if that is more than 1. */
+/* Returns the element of type `from` times factor, as type `to`. An integer is also
+ * divided by divisor if that is more than 1. */
 uint64_t reference_move(enum hvd_dtype from, enum hvd_dtype to, double factor,
                         uint32_t divisor, uint64_t bits);
 
 bool reference_are_nan(enum hvd_dtype dtype, uint64_t one, uint64_t other);
 
-/* Returns special bits of a type by number: zero, the least, the largest, infinity, NaN,
- * ... */
+/* Returns a special value of a type, selected by number: zero, the smallest, the largest,
+ * infinity, NaN, ... */
 uint64_t reference_special(enum hvd_dtype dtype, unsigned number);
 
 /* Turns random bits into an element with few bits set, often a tie in rounding. */

@@ -18,9 +18,9 @@ enum {
     SUM_OPS = sizeof(sum_ops) / sizeof(sum_ops[0])
 };
 
-/* Plans a reduction: the other sources are in one half of the device's memory, with `own`
- * behind them; the output is in the other half. Addresses are random: those not aligned
- * for vectors are processed by elements or by bytes. */
+/* Plans a reduction. All sources are in arena.memory[0], with the rank's own source
+ * (`own`) behind the others. The output is in arena.memory[1], or replaces `own`. Unless
+ * aligned, addresses are random: such elements are processed one by one or by bytes. */
 static struct hvd_gpu_step plan_sum(enum hvd_dtype dtype, enum hvd_op op, bool is_aligned)
 {
     const int64_t size = (int64_t)reference_bytes(dtype);
@@ -41,8 +41,8 @@ static struct hvd_gpu_step plan_sum(enum hvd_dtype dtype, enum hvd_op op, bool i
     return step;
 }
 
-/* Compares with the host's result, which is computed from aligned copies, and checks that
- * nothing else was written. */
+/* Runs a reduction. Compares the result with the host's, which is computed from aligned
+ * copies, and checks that nothing else was written. */
 static bool try_sum(enum hvd_dtype dtype, enum hvd_op op, bool is_aligned)
 {
     static _Alignas(16) char aligned[MOST_SOURCES][(MOST_SUM + 31) / 16 * 16],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device of hvd_gpu.so on the stand-in. */
+/* Opens a device of hvd_gpu.so on the stand-in and runs work on it. */
 #include "tests/collectives/gpu/module/module_pass.h"
 
 #include <dlfcn.h>
@@ -135,7 +135,7 @@ int pass_go_around(struct pass *pass)
     if (status == 0) {
         status = pass_run(pass, &work);
     }
-    /* The event is recorded again: a wait refers to its latest recording. */
+    /* This records `done` again: pass_await waits for the latest recording. */
     if (status == 0) {
         status = pass_run(pass, &copy);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A device of hvd_gpu.so on the stand-in, for tests of the module by itself. */
+/* A device of hvd_gpu.so on the stand-in, for tests of the module by itself. A pass opens
+ * the device, runs work on it, and closes it. */
 #ifndef MODULE_PASS_H
 #define MODULE_PASS_H
 
@@ -31,8 +32,8 @@ int pass_open_device(struct pass *pass, int device); /* opens only the device */
 void pass_close(struct pass *pass);
 bool pass_has_left(void); /* whether some objects were not released */
 
-/* run submits the work and waits until it is on its stream; await waits until an event is
- * reached. */
+/* pass_run submits the work and waits until it is on its stream. pass_await waits until
+ * the device has reached the event. */
 int pass_run(struct pass *pass, struct hvd_gpu_work *work);
 int pass_await(struct pass *pass, struct hvd_gpu_event *event);
 
@@ -40,7 +41,7 @@ int pass_await(struct pass *pass, struct hvd_gpu_event *event);
 int pass_go_around(struct pass *pass);
 bool pass_is_twice(void);
 
-void pass_ignore(void *context); /* for the callback `wake` */
+void pass_ignore(void *context); /* does nothing; for the callback `wake` */
 void pass_pause_ms(long ms);
 
 #endif
