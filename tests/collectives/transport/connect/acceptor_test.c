@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child connects to an acceptor while strangers do, too. Some strangers say nothing and
- * come faster than they are served, some relay the child's messages. Also tests an
- * acceptor that lacks descriptors or memory. */
+/* Tests the acceptor, through which a rank's children in the control tree connect, while
+ * strangers connect, too. Some strangers send nothing and connect faster than they are
+ * served, others relay a child's messages. Also tests an acceptor that lacks descriptors
+ * or memory. */
 #include "collectives/transport/connect/acceptor.h"
 
 #include <errno.h>
@@ -246,7 +247,7 @@ static void relays_are_refused(void)
 
 /* --- no descriptors or memory --- */
 
-static int accept_errno; /* error of the next accept, or 0 */
+static int accept_errno; /* error that accept returns; 0: none */
 
 int __real_hvd_socket_accept(int listening_fd);
 int __wrap_hvd_socket_accept(int listening_fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cards in which ranks tell each other the addresses and ports of their control
- * sockets, and the variables with which users choose them. */
+/* Tests cards, in which ranks tell each other the addresses and ports of their control
+ * sockets, and the environment variables with which users choose the addresses. */
 #include "collectives/transport/connect/connect_card.h"
 
 #include <arpa/inet.h>

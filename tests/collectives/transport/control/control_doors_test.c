@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Only ranks of the job get into the control network. Ranks that are missing are named in
- * the error. */
+/* Only ranks of the job get into the control network. The error names ranks that are
+ * missing. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a rank dies, every other rank learns within 5 s which rank it was, and on which
- * host. When all ranks leave as agreed, none reports a death. */
+/* When a rank dies, every other rank learns which rank it was, and on which host. When
+ * all ranks leave as agreed, none reports a death. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +14,13 @@
 
 enum {
     CONNECT_MS = 60000,
-    NOTICE_MS = 20000, /* far below PATIENCE_MS, after which ranks give up */
+    /* enough on a slow machine, and far below PATIENCE_MS, after which ranks give up */
+    NOTICE_MS = 20000,
     PATIENCE_MS = 60000
 };
 
-/* Reports "up", then waits for a signal of the test, then reports the abort that came and
- * how long that took. */
+/* Reports "up" and waits for a signal of the test. Then reports the abort that arrives
+ * and how long that took. */
 static int watch(struct job_rank *self, const void *argument)
 {
     struct seen seen;
@@ -96,8 +97,8 @@ static void killed_rank_is_named(const char *hosts, int victim, const char *host
            hosts, victim, host);
 }
 
-/* Forks a worker, as data loaders do. The worker of rank 0 cleans up, the others do
- * nothing. */
+/* Forks a worker, as data loaders do. The worker of rank 0 aborts and destroys its copy
+ * of the control network; other workers do nothing. */
 static int watch_with_worker(struct job_rank *self, const void *argument)
 {
     struct seen seen;

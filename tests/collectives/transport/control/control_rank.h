@@ -25,12 +25,13 @@ struct seen {
  * share. Returns the status of hvd_control_connect. */
 int rank_connect(struct job_rank *self, struct seen *seen, int timeout_ms);
 
-/* The two halves of rank_connect: rank_meet exchanges addresses, rank_join connects. */
+/* The two halves of rank_connect: rank_meet creates the network and exchanges addresses,
+ * rank_join connects. */
 int rank_meet(struct job_rank *self, struct seen *seen);
 int rank_join(struct job_rank *self, struct seen *seen, int timeout_ms);
 
-/* For a connect that failed: reports status and text to the test, destroys the control
- * network and returns 1. */
+/* Ends a rank that could not connect: reports status and text to the test, destroys the
+ * control network and returns 1. */
 int rank_give_up(struct job_rank *self, struct seen *seen, int status);
 
 /* Makes progress until a condition holds or the time is over; sleeps in between. Returns

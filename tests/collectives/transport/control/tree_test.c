@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of the control network. */
+/* Tests the shape of the control network, which is a tree. */
 #include "collectives/transport/control/tree.h"
 
 #include <stdio.h>
@@ -26,7 +26,8 @@ static int depth_of(const struct hvd_layout *layout, int rank)
     return rank == 0 ? depth : -1;
 }
 
-/* Returns the most hops over the network that a tree over so many nodes may need. */
+/* Returns the largest depth that a tree of this many nodes may have: hops between nodes,
+ * and one within a node. */
 static int depth_limit(int nodes)
 {
     int levels = 0;
@@ -39,8 +40,7 @@ static int depth_limit(int nodes)
     return levels + 1; /* plus one hop within the node */
 }
 
-/* Returns whether every rank is reached exactly once, and each is a child of its
- * parent. */
+/* Returns whether every rank except rank 0 is a child of exactly one rank, its parent. */
 static bool reaches_everyone(const struct hvd_layout *layout)
 {
     int *seen = calloc((size_t)layout->size, sizeof(*seen));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages up and down the tree between real processes, some of which share memory. All
- * sleep whenever there is nothing to do. */
+/* Tests messages up and down the tree between real processes, some of which share memory.
+ * All sleep whenever there is nothing to do. */
 #include "collectives/transport/control/uplink.h"
 
 #include <poll.h>
@@ -213,8 +213,8 @@ static int connect_rank(struct state *state, struct job_rank *self, struct seen 
     return status == 0 ? hvd_uplink_create(&config, &state->uplink, &seen->err) : status;
 }
 
-/* Returns whether a message that is too long is refused. The receiver would take it for a
- * broken connection, so that no byte of it may be sent. */
+/* Returns whether a message that is too long is refused. No byte of it may be sent,
+ * because the receiver would take it for a broken connection. */
 static bool refuses_too_long(struct state *state)
 {
     static const char end; /* never read */
@@ -236,8 +236,8 @@ static int add_up(struct job_rank *self, const void *argument)
         is_right = run_round(&state, round);
     }
     is_right = is_right && refuses_too_long(&state);
-    /* the last sum goes over sockets, after all other messages, so that no rank leaves
-     * before the others */
+    /* this last sum goes over sockets and ends when all ranks have done the rest, so that
+     * no rank leaves before the others */
     is_right = is_right && rank_sum(&seen, self, 1) == self->boot.size;
     rank_leave(&seen);
     hvd_uplink_destroy(state.uplink);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cards in which ranks tell each other the addresses of their network: a card is read
- * as it was made, and nothing past its end is read. */
+/* Tests cards, in which ranks tell each other the addresses of their network: a card that
+ * was made can be read, and no byte past its end is read. */
 #include "collectives/transport/net/net_card.h"
 
 #include <stdint.h>

@@ -27,9 +27,8 @@ struct part {
 static bool has_adapter;
 static int looks;
 
-/* Reports the simulated adapter only when asked first, which decides about UCX. The
- * second question is asked for UCX itself, which must not use an adapter that does not
- * exist. */
+/* Reports the simulated adapter in the first call, which decides whether to use UCX.
+ * Later calls are for UCX itself, which must not use an adapter that does not exist. */
 bool __wrap_hvd_rdma_is_unusable(char *text, size_t size);
 bool __wrap_hvd_rdma_is_unusable(char *text, size_t size)
 {

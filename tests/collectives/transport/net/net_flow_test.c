@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Order, matching and window of a channel. */
+/* Tests a channel between two ranks: the order and the matching of its messages, and the
+ * window that limits the data under way. */
 #include "collectives/transport/net/net_flow.h"
 
 #include <stddef.h>
@@ -21,7 +22,7 @@ struct message {
     char *out;
     char *in;
     size_t bytes;
-    size_t taken; /* bytes that take() has got */
+    size_t taken; /* bytes that were given to take() */
     bool is_torn; /* a piece did not follow the previous one, or cut an element in two */
 };
 
@@ -172,7 +173,8 @@ static void no_fragment_is_a_crumb(void)
            "a message is cut into as few fragments as possible, of similar size");
 }
 
-/* Device memory does not count against the window. */
+/* The receiver fetches a message of device memory after the sender has offered it. The
+ * window does not limit such messages. */
 static void offers_leave_the_window(void)
 {
     static struct wire_end a;
@@ -231,8 +233,8 @@ static void offers_are_for_devices(void)
     }
 }
 
-/* A message that reports what was received is due after the last fetch, and cannot be
- * sent. */
+/* After the last fetch, the receiver is due to report what it has received, but the
+ * report cannot be sent. */
 static void fetched_offers_are_not_released(void)
 {
     enum {

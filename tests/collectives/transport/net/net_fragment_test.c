@@ -12,7 +12,7 @@ enum {
 /* --- authenticated bytes --- */
 
 static size_t sent_bytes, covered_bytes;
-static bool are_first; /* covered bytes come before all others */
+static bool are_first; /* authenticated bytes come before all others */
 
 static int note_fragment(void *peer, struct hvd_net_fragment *fragment)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of messages: both sides derive the same key, and no two connections have the
- * same. */
+/* Tests the keys that messages carry: sender and receiver derive the same key, and each
+ * direction between two ranks has its own. */
 #include "collectives/transport/net/net_key.h"
 
 #include "collectives/transport/net/net.h"

@@ -11,7 +11,8 @@
  * exits. The test must call net_rank_serve_connect. */
 struct hvd_net *net_rank_connect(struct job_rank *self);
 
-/* The same in two steps: net_rank_create creates, net_rank_meet does the rest. */
+/* net_rank_connect in two steps: net_rank_create creates the network, net_rank_meet does
+ * the rest. */
 struct hvd_net *net_rank_create(void);
 void net_rank_meet(struct job_rank *self, struct hvd_net *net);
 

@@ -27,8 +27,8 @@ static struct hvd_net *create(const char *word, enum hvd_net_choice choice, char
     return net;
 }
 
-/* Creates a job of two ranks with these values. Returns the error of rank 0, or "" if it
- * connects. */
+/* Creates a job of two ranks with these values of HVD_NET_SECURITY. Returns the error of
+ * rank 0, or "" if it connects. */
 static const char *meet(const char *first, const char *second)
 {
     static char text[sizeof(((struct hvd_error *)NULL)->text)];

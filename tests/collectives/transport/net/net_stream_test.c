@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Fragments over a connection that cuts them anywhere. */
+/* Tests fragments over a connection, which may cut them anywhere. */
 #include "collectives/transport/net/net_stream.h"
 
 #include <errno.h>
@@ -173,8 +173,8 @@ static void fragments_arrive(unsigned seed, bool is_late, int protection)
 
 /* --- reading a connection --- */
 
-/* Fills `out` with the bytes that a fragment has in transit, if it is number `number` of
- * its connection. Returns how many bytes these are. */
+/* Fills `out` with the bytes that are sent for a fragment, as number `number` of its
+ * connection. Returns how many bytes these are. */
 static size_t put(char *out, const struct hvd_net_fragment *fragment, uint64_t number,
                   int protection)
 {
@@ -204,8 +204,8 @@ static size_t put(char *out, const struct hvd_net_fragment *fragment, uint64_t n
     return bytes;
 }
 
-/* Writes all fragments in pieces of any length, and reads each piece before the next is
- * written. */
+/* Writes all fragments in pieces of random length, and reads each piece before the next
+ * is written. */
 static void pieces_arrive(unsigned seed)
 {
     static char stream[FRAGMENTS * (FRONT_BYTES + HVD_NET_FRAGMENT_BYTES)];
@@ -297,8 +297,8 @@ static void wrong_streams_are_told(unsigned seed)
 
 /* --- forged fragments --- */
 
-/* Returns the number of fragments of a stream that are accepted; *status: the status
- * after them. */
+/* Reads a stream to its end or to the first error, which is stored in *status. Returns
+ * how many fragments were accepted. */
 static int read_stream(char *stream, size_t bytes, int protection, int *status)
 {
     struct hvd_net_buffers buffers = {0};
@@ -332,8 +332,8 @@ static void forgeries_are_told(unsigned seed, int protection)
     };
     const size_t covered =
         FRONT_BYTES + (protection == HVD_NET_PROTECT_OBJECTS ? COVERED : BYTES);
-    /* has room for the longest fragment at the end, because put() reads at most that
-     * much */
+    /* has room for the longest fragment behind the last one, because put() asks to read
+     * that much */
     static char stream[3 * EACH + FRONT_BYTES + HVD_NET_FRAGMENT_BYTES];
     char forged[3 * EACH];
     int believed = 0;

@@ -28,7 +28,7 @@ struct rank {
     int rank;
     int arrived;
     char text[TEXT_BYTES]; /* text of the last fragment that arrived */
-    int sent, lost; /* results of the sends that did not end at once */
+    int sent, lost; /* sends that did not end at once: how many succeeded and failed */
     int failed; /* number of failures; the last one was for failed_peer */
     void *failed_peer;
     char reason[300];
@@ -268,7 +268,7 @@ static void floods_keep_nobody_out(void)
     send_text(&a, to_b, "true");
     tap_ok(drive(&a, &b, &b.arrived, 1) && strcmp(b.text, "true") == 0,
            "a rank is let in beside %d strangers", STRANGERS);
-    /* timers do not jump, so one more connection makes it look at the clock */
+    /* the jump wakes no timer, so one more connection makes b look at the clock */
     jumped_ms += 60000;
     close(connect_to(&b));
     drive_for(&a, &b, 500);
@@ -321,7 +321,7 @@ static void who_is_stopped_is_waited_for(void)
     end(&a, &b);
 }
 
-/* Listens at the port of a rank that refused connections, as a host does that is back. */
+/* Listens at the port that a rank has closed: connections to it succeed again. */
 static int listen_at(const struct hvd_connect_card *card)
 {
     const int on = 1;
@@ -337,8 +337,8 @@ static int listen_at(const struct hvd_connect_card *card)
     return fd;
 }
 
-/* The last attempt of a rank failed, and then the rank did not run for longer than the
- * time limit of an attempt. */
+/* After a failed attempt to connect, a rank does not run for longer than the time limit.
+ * It must then try again. */
 static void who_did_not_run_looks_again(void)
 {
     struct rank a, b;
@@ -367,7 +367,7 @@ static void who_did_not_run_looks_again(void)
     finish(&a);
 }
 
-/* The same, with more data under way than the kernel of the stopped rank takes. */
+/* The other rank is stopped, and gets more data than its kernel takes. */
 static void who_is_stopped_may_be_full(void)
 {
     enum {

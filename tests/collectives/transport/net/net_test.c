@@ -29,7 +29,8 @@ struct traffic {
     int count;
 };
 
-/* Lists the letters with this number from and to this rank, in random order. */
+/* Lists the letters (test messages) with this number that this rank sends and receives,
+ * in random order. */
 static void list_letters(struct traffic *traffic, int rank, int size, int number)
 {
     traffic->count = 0;
@@ -52,7 +53,8 @@ static void list_letters(struct traffic *traffic, int rank, int size, int number
 
 static struct traffic *all_traffic; /* MESSAGES elements */
 
-/* Receives the data of about half of the letters. */
+/* Copies arriving data. About half of the receives use this function instead of a
+ * buffer. */
 static void take(struct hvd_net_op *op, const void *data, size_t bytes)
 {
     struct traffic *traffic = all_traffic;

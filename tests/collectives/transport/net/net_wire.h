@@ -38,8 +38,7 @@ extern bool wire_is_slow;
 void wire_set_up(struct wire_end *end);
 void wire_tear_down(struct wire_end *end);
 
-/* Delivers packet number `index` of `from`. The receiver may keep the data if it is
- * lent. */
+/* Delivers packet number `index` of `from`. is_lent: the receiver may keep the data. */
 void wire_deliver(struct wire_end *from, struct wire_end *to, int index, bool is_lent);
 
 void wire_end_fetching(int status);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The network devices that are found from files of the kernel, and the environment
- * variables that keep UCX and NCCL from them. */
+/* Tests which RDMA devices are found in the kernel's files, and which environment
+ * variables keep UCX and NCCL from using them. */
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,7 +53,7 @@ static void test_cards(void)
     tap_ok(devices.has_peermem, "GPUDirect is found");
 }
 
-/* The only environment variable of a test. */
+/* The only environment variable that is set in a test. */
 static const char *variable, *value;
 
 static const char *look_up(const char *name)

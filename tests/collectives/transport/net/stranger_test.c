@@ -12,7 +12,8 @@
 enum {
     WAIT_MS = 60000,
     STRANGER = 2, /* this rank claims to be rank 0 */
-    /* how long to wait for a log line; there is none if forged messages are accepted */
+    /* how long to wait for the warning about forged messages; it never comes if they are
+     * accepted */
     FORGED_MS = 20000,
 };
 

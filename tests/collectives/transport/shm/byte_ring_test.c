@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Contents of a ring that the other side cannot have written are an error, and nothing
+/* A ring with contents that the other side cannot have written is an error, and nothing
  * outside of the ring is read or written. */
 #include "collectives/transport/shm/byte_ring.h"
 
@@ -65,7 +65,7 @@ static int send(size_t bytes)
     return hvd_ring_send(&pair.writer, 5, payload, bytes, &wrote);
 }
 
-/* Reads all messages, up to a limit that finds a reader that never ends. Returns the last
+/* Reads all messages, but at most 1000: a wrong reader might never end. Returns the last
  * status. */
 static int read_all(int *messages)
 {
@@ -93,7 +93,8 @@ static void good_messages_pass(void)
     close_pair();
 }
 
-/* Reads a message, and then lets the head claim that `more` more bytes were written. */
+/* Reads a message, then adds `more` to the number of bytes that were written, and expects
+ * that reading fails. */
 static void refuse_head(uint64_t more, const char *what)
 {
     int messages, first, again;
@@ -121,7 +122,8 @@ static void refuse_frame(uint32_t bytes)
     close_pair();
 }
 
-/* A reader claims that it has read `more` more bytes than it has. */
+/* Adds `more` to the number of bytes that one of the readers has read, and expects that
+ * sending fails. */
 static void refuse_tail(uint64_t more, const char *what)
 {
     bool wrote = false;

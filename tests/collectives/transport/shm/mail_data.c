@@ -83,8 +83,8 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* Returns the start of a piece's random numbers. It is the same for all receivers of a
- * piece of control mail. */
+/* Returns the seed of a piece's random bytes. It is the same for all receivers of a piece
+ * of control mail. */
 static uint64_t start_of(enum hvd_mail_kind kind, unsigned seed, int from, int to,
                          uint32_t number)
 {
@@ -95,7 +95,7 @@ static uint64_t start_of(enum hvd_mail_kind kind, unsigned seed, int from, int t
     return mix(mix(seed) ^ mix(stream << 32 | number));
 }
 
-/* Most mail is short, and some is longer than a ring. */
+/* Returns a random size. Most mail is short, and some is longer than a ring. */
 static size_t size_of(uint64_t start)
 {
     unsigned percent = (unsigned)(start % 100);

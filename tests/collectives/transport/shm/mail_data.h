@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mail of the ranks of a node, and its data for tests. The size and the bytes of a
- * piece of mail are computed from the seed, its sender and its number, so that the
- * receiver knows them. */
+/* Opens the mail of the ranks of a node (their messages in shared memory), and makes and
+ * checks its data for tests. The size and the bytes of a piece of mail are computed from
+ * the seed, its sender and its number, so that the receiver knows them. */
 #ifndef HVD_TEST_MAIL_DATA_H
 #define HVD_TEST_MAIL_DATA_H
 
@@ -37,12 +37,13 @@ void mail_open_rank(const struct mail_node *node, int local_rank, void *memory,
                     struct mail_rank *rank);
 void mail_close_rank(struct mail_rank *rank);
 
-/* Sends piece `number` of a kind. `to` is used only for messages. Control mail has its
- * number as its type. */
+/* Sends piece `number` of a kind. `to`: the receiver of a message; control mail has fixed
+ * receivers. The type of control mail is its number. */
 int mail_post(struct hvd_mail *mail, enum hvd_mail_kind kind, unsigned seed, int from,
               int to, uint32_t number);
 
-/* The mail of one kind that a rank has received, for mail_check as its context. */
+/* Counts the mail of one kind that a rank has received. This is the context of
+ * mail_check. */
 struct mail_tally {
     enum hvd_mail_kind kind;
     unsigned seed;

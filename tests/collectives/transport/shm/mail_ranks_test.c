@@ -4,7 +4,8 @@
  * for ever.
  *
  * Threads share one mapping of the memory, so that a race detector knows that it is the
- * same memory. For the rings of pairs, hvd_shm_map_reserved is replaced. */
+ * same memory. A replacement of hvd_shm_map_reserved does the same for the rings, each of
+ * which belongs to a pair of ranks. */
 #include "collectives/transport/shm/mail.h"
 
 #include <poll.h>

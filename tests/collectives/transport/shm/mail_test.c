@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The promises of mail, step by step, in one thread. */
+/* Tests mail between the ranks of a node, step by step, in one thread. */
 #include "collectives/transport/shm/mail.h"
 
 #include <stdlib.h>
@@ -193,7 +193,8 @@ static void test_message(void)
 
 /* --- full rings --- */
 
-/* First no rank reads, then one reader does while the other lags behind. */
+/* Local rank 0 sends. At first no rank reads, then one rank reads while another lags
+ * behind. */
 static void test_full_control(unsigned seed)
 {
     const uint32_t count = 400;
@@ -477,7 +478,8 @@ static void test_failing_handler(void)
 
 static void test_memory(void)
 {
-    const size_t rings = (size_t)4 << 20; /* of control mail: 32 KiB for each rank */
+    /* rings of control mail, 32 KiB for each rank */
+    const size_t rings = (size_t)4 << 20;
 
     tap_ok(hvd_mail_extra_bytes(128) < rings + (rings >> 4),
            "the mail of 128 ranks takes %zu bytes before the first message",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank hides its memory while another rank writes into it. Two ranks in one process,
- * and a child that writes as one of them. */
+/* A rank hides its memory while another rank writes into it. Both ranks are in one
+ * process; a child process writes as rank 0. */
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
@@ -171,8 +171,8 @@ static void test_stopped_while(void (*writer)(char *), char *data, bool had_begu
     tap_ok(is_all(data, 7), "the stopped rank writes nothing after that");
 }
 
-/* Rank 0 looks as if it had stopped during a write; it is this process, so that it never
- * continues. */
+/* Rank 0 claims for ever that it is writing, like a process that was stopped during a
+ * write. */
 static void test_stopped(void)
 {
     hvd_shm_line_of(ranks[0], 0)->writes_to = 2;
@@ -190,7 +190,7 @@ static void test_stopped_by_kernel(void)
     free(data);
 }
 
-/* Runs a test with two ranks that do not hide. */
+/* Runs a test with two new ranks, which do not hide. */
 static void with_ranks(void (*test)(void))
 {
     int bells[RANKS];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory is allocated while signals arrive. The fallocate below plays a kernel that gives
- * up whenever a signal arrives, as Linux did. */
+/* Memory is allocated while signals arrive. The fallocate below behaves like a kernel
+ * that gives up whenever a signal arrives, as Linux did. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 
 enum {
     BYTES = 64 << 20,
-    /* the most that can be backed between two signals of a profiler's timer */
+    /* the most memory that can be allocated between two signals of a profiler's timer */
     BETWEEN_SIGNALS = 16 << 20,
     MOST_CALLS = 1000,
 };
@@ -26,7 +26,8 @@ static struct {
     bool was_freed;
 } kernel;
 
-/* Every second call is interrupted, and every call that takes too long. */
+/* Interrupts every second call, and every call that takes too long. Passes other calls on
+ * to the kernel. */
 static int allocate(int fd, int mode, off_t at, off_t bytes)
 {
     const bool frees = (mode & FALLOC_FL_PUNCH_HOLE) != 0;

@@ -197,7 +197,7 @@ static void test_signals(void)
     node_close(&node);
 }
 
-/* One rank may be one use of a region ahead of the other. */
+/* A rank may open a region again while another rank is still in the previous use. */
 static void test_reuse(void)
 {
     struct node node;
