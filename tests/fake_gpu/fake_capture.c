@@ -87,8 +87,8 @@ bool fake_capture_forbids(const char *function)
     return forbids;
 }
 
-/* --- functions of the driver. The first one is never made to fail: callers could not
- * react to it --- */
+/* --- functions of the driver. cuThreadExchangeStreamCaptureMode is never made to fail:
+ * callers could not react to it --- */
 
 HVD_EXPORT int cuThreadExchangeStreamCaptureMode(int *mode)
 {

@@ -16,7 +16,7 @@ static const unsigned config_magic = 0xcafebeef;
 static const int config_version = 21400;
 /* in these versions, non-blocking communicators hang */
 static const int hangs_from = 22600, hangs_before = 22700;
-/* before this version, a pointer to the caller's configuration is kept */
+/* before this version, NCCL keeps a pointer to the caller's configuration */
 static const int copied_version = 21800;
 
 int fake_nccl_result(const char *function)
@@ -73,8 +73,8 @@ static int begin_job(struct fake_comm *comm, void *(*job)(void *comm))
     return comm->has_job ? FAKE_IN_PROGRESS : FAKE_SYSTEM_ERROR;
 }
 
-/* NCCL_COMM_BLOCKING=1: the communicator waits in every call, although the caller asked
- * for a non-blocking one. */
+/* With NCCL_COMM_BLOCKING=1, waits until the call has ended, although the caller asked
+ * for a non-blocking communicator. Returns the result of the call. */
 static int wait_if_told(struct fake_comm *comm, int result)
 {
     const char *text = getenv("NCCL_COMM_BLOCKING");
@@ -272,8 +272,8 @@ HVD_EXPORT int ncclCommAbort(struct fake_comm *comm)
     return fake_nccl_result("ncclCommAbort");
 }
 
-/* Calls made while another call is in progress never fail and are not counted: their
- * number is random. */
+/* Calls made while another call is in progress never fail and are not counted, because
+ * their number is random. */
 HVD_EXPORT int ncclCommGetAsyncError(struct fake_comm *comm, int *result)
 {
     /* Both this function and a launch complete the pending call, so they must be in one

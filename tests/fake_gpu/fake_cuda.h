@@ -58,7 +58,8 @@ bool fake_gpu_failed_kernels(void);
  * measurement. */
 bool fake_gpu_failed_measuring(void);
 
-/* Whether this call has to fail. Each function of both libraries calls it first. */
+/* Counts a call of this function by the program. Returns whether the call has to fail.
+ * Kills the process if a test wants it to die in this call. */
 bool fake_gpu_fails(const char *function);
 
 void fake_gpu_count_comm(int change);
@@ -83,14 +84,14 @@ void fake_gpu_bus_id(char *id, size_t bytes); /* for the device of the current c
 void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *argument),
                       void *argument);
 
-/* Returns the address at which the stand-in itself accesses the bytes at an address of
- * the program. All bytes must be in one piece of device memory, or outside of all;
- * otherwise returns NULL. */
+/* Translates an address of device memory into the address at which the stand-in itself
+ * accesses the bytes. Returns other addresses as they are, and NULL if only some of the
+ * bytes are in a piece of device memory. */
 void *fake_gpu_reach(const void *address, size_t bytes);
 
-/* Returns the same address, for an operation that runs on the thread of a stream. The
- * bytes must be memory of the stream's device, or pinned memory; otherwise prints a
- * message that begins with `who`, and ends the process. */
+/* Translates an address for an operation that runs on the thread of a stream. The bytes
+ * must be memory of the stream's device, or pinned memory; otherwise prints a message
+ * that begins with `who`, and ends the process. */
 void *fake_gpu_touch(const char *who, const void *address, size_t bytes);
 
 #endif

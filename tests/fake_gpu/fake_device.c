@@ -127,7 +127,8 @@ HVD_EXPORT bool fake_gpu_is_on_switch(void)
     return chosen != NULL && strcmp(chosen, "1") == 0;
 }
 
-/* Never made to fail: an attribute that older drivers do not know is not a failure. */
+/* Never made to fail: to callers, an error says that the driver does not know the
+ * attribute, which is not a failure. */
 HVD_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     const char *order = getenv("FAKE_GPU_ORDERING");

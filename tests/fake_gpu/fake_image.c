@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The image of the stand-in's kernels, in place of a fat binary in hvd_gpu.so. The
- * stand-in itself has their code. */
+/* An image that the stand-in accepts in place of the fat binary in hvd_gpu.so. The code
+ * of the kernels is in the stand-in itself. */
 #include "collectives/gpu/module/kernel_image.h"
 #include "tests/fake_gpu/fake_cuda.h"
 

@@ -76,7 +76,7 @@ HVD_EXPORT long fake_gpu_launches(void)
     return launches;
 }
 
-/* Whether fatbinary made the image. */
+/* Whether NVIDIA's fatbinary made the image. */
 static bool is_fat_binary(const void *image)
 {
     const uint32_t magic = 0xba55ed50;

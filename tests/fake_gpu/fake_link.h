@@ -17,7 +17,7 @@ enum {
     FAKE_PLACE = 96,
 };
 
-/* The data that a rank shows to the others. */
+/* The data that a rank writes for the other ranks to read. */
 struct fake_place {
     _Atomic uint64_t phase; /* number of barriers that it has reached */
     uint64_t call; /* the call that it is about to make, for comparison */
@@ -46,7 +46,8 @@ struct fake_link {
     _Atomic bool is_aborted;
 };
 
-/* gpu: this rank's host and device. Returns 0 or -1. */
+/* Opens the link that has this name. gpu: this rank's host and device. Returns 0 or
+ * -1. */
 int fake_link_open(struct fake_link *link, const char *name, int rank, int size,
                    const char *gpu);
 
@@ -55,9 +56,9 @@ int fake_link_open(struct fake_link *link, const char *name, int rank, int size,
 int fake_link_duplicate(const struct fake_link *link);
 void fake_link_close(struct fake_link *link);
 
-/* meet waits until all ranks have opened the link, barrier until all have reached it.
- * Both return false when the link was aborted; until then they also wait for ranks that
- * died. */
+/* fake_link_meet waits until all ranks have opened the link, fake_link_barrier until all
+ * have called it. Both return false if the link is aborted. Until then they also wait for
+ * ranks that have died. */
 bool fake_link_meet(struct fake_link *link);
 bool fake_link_barrier(struct fake_link *link);
 

@@ -16,8 +16,9 @@ enum {
     ON_HOST,
 };
 
-/* Device memory has two views of the same pages: the program gets the address of the view
- * that it can neither read nor write. Pinned memory has one view, which it can. */
+/* Device memory is mapped twice: the program gets `address`, where it can neither read
+ * nor write, and the stand-in uses `own`. For pinned memory, both are the same mapping.
+ */
 struct piece {
     struct piece *next;
     char *address;
@@ -61,7 +62,7 @@ static void give_back(int memory_kind, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-/* Never made to fail: it is called only for the message of another failure. */
+/* Never made to fail: hvd calls it only for the text of another error. */
 HVD_EXPORT int cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     if (fake_current() == NULL) {

@@ -46,9 +46,11 @@ enum fake_call_kind {
 
 struct fake_comm {
     struct fake_link link;
-    const struct fake_config *config; /* NULL: no longer needed */
+    /* the caller's configuration, if this version keeps a pointer to it */
+    const struct fake_config *config;
     int device;
-    pthread_t owner; /* the thread that launches, and may ask for errors */
+    /* the thread that made the communicator; only it may call ncclCommGetAsyncError */
+    pthread_t owner;
     _Atomic int under_way; /* number of groups of calls on streams that have not ended */
     _Atomic int error; /* ncclResult_t of the calls on a stream */
     /* The following members are for the pending call of a non-blocking communicator. The
@@ -87,8 +89,8 @@ int fake_nccl_result(const char *function);
 /* Whether the communicator's last call has ended; prints an error if not. */
 bool fake_comm_is_ready(struct fake_comm *comm);
 
-/* Puts calls on their stream: at once, or, in every second launch of a non-blocking
- * communicator, later; then it returns FAKE_IN_PROGRESS. */
+/* Puts calls on their stream. In every second launch of a non-blocking communicator, a
+ * thread does this later, and the function returns FAKE_IN_PROGRESS. */
 int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls);
 
 /* Runs a list of calls of one communicator, on the thread of a stream, and frees it. */

@@ -33,7 +33,7 @@ static double load_half(uint16_t half)
     return (half & 0x8000) != 0 ? -value : value;
 }
 
-/* Rounds to nearest even, which is the current rounding mode. */
+/* Converts to float16. Rounds to nearest even, which is the current rounding mode. */
 static uint16_t store_half(double value)
 {
     uint16_t sign = signbit(value) ? 0x8000 : 0;
@@ -47,7 +47,7 @@ static uint16_t store_half(double value)
     if (size >= 65520.0) {
         return sign | 0x7c00;
     }
-    frexp(size, &exponent); /* 0 for 0 */
+    frexp(size, &exponent); /* sets exponent to 0 if size is 0 */
     exponent = exponent < -13 || size == 0 ? -13 : exponent;
     scaled = nearbyint(ldexp(size, 11 - exponent)); /* 1024 to 2048 if normal */
     return (uint16_t)(sign | (uint16_t)(scaled + (double)((exponent + 13) << 10)));
@@ -113,8 +113,8 @@ static double reduce_float(int dtype, int op, double factor, const void *const *
     return op == FAKE_AVG ? result / count : result;
 }
 
-/* Loads as two's complement, so that signed and unsigned types differ only in
- * comparisons. */
+/* Extends signed integers by their sign, so that signed and unsigned types differ only in
+ * comparisons and averages. */
 static uint64_t load_integer(int dtype, const char *at)
 {
     size_t bytes = fake_dtype_bytes(dtype);

@@ -31,7 +31,7 @@ enum fake_op {
 
 size_t fake_dtype_bytes(int dtype);
 
-/* Returns the value of a factor in this type. */
+/* Returns the value of a factor that is stored in this type. */
 double fake_scalar(int dtype, const void *scalar);
 
 /* Computes to[i] = op over the sources, each times factor, in order. `to` may be a

@@ -27,10 +27,10 @@ void fake_count(int *counter, int change);
 
 /* --- contexts --- */
 
-struct fake_context; /* the primary one of a device */
+struct fake_context; /* the primary context of a device */
 
-struct fake_context *fake_current(void); /* the thread's current one; NULL: none */
-int fake_number(const struct fake_context *context); /* number of its device */
+struct fake_context *fake_current(void); /* the thread's current context; NULL: none */
+int fake_number(const struct fake_context *context); /* number of the context's device */
 
 /* Called first by functions of the driver that need a context. Returns FAKE_SUCCESS, or
  * the error that the function has to return. */
@@ -42,7 +42,7 @@ void fake_begin_end(const char *function);
 
 /* --- streams --- */
 
-/* Returns the context of the stream; NULL: of the default stream, so the current
+/* Returns the context of the stream. NULL is the default stream of the current
  * context. */
 struct fake_context *fake_stream_context(const struct fake_stream *stream);
 
@@ -50,7 +50,7 @@ struct fake_context *fake_stream_context(const struct fake_stream *stream);
  * thread. */
 struct fake_context *fake_acting(void);
 
-/* waits until all its streams are idle */
+/* Waits until all streams of the context are idle; NULL: the streams of all contexts. */
 void fake_drain_streams(const struct fake_context *context);
 
 /* Whether the stream is being captured: operations on it go into a graph, and never
@@ -62,7 +62,8 @@ bool fake_capture_has(const struct fake_stream *stream);
  * forbid it become invalid. */
 bool fake_capture_forbids(const char *function);
 
-/* Invalidates the capture of a stream; NULL: of all streams. Returns error. */
+/* Prints `why`, invalidates the capture of a stream (NULL: of all streams), and returns
+ * `error`. */
 int fake_capture_break(const struct fake_stream *stream, int error, const char *why);
 
 /* --- memory --- */

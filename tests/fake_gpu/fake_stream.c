@@ -64,7 +64,8 @@ struct fake_stream {
 };
 
 static struct fake_stream *streams;
-static _Thread_local struct fake_context *acting; /* set on threads of streams */
+/* on the thread of a stream: its context */
+static _Thread_local struct fake_context *acting;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
@@ -126,7 +127,7 @@ static double device_ms(void)
     return 7e6 + skipped_ms + (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
 }
 
-/* The lock is held. */
+/* Marks a recording of an event as reached, or waits until it is. The lock is held. */
 static void reach(struct op *op)
 {
     if (op->kind == RECORD && op->event->reached < op->memory_kind) {
@@ -275,7 +276,6 @@ HVD_EXPORT void fake_gpu_enqueue(struct fake_stream *stream, void (*call)(void *
     put(stream, &(struct op){.kind = CALL, .to = argument, .call = call});
 }
 
-/* Waits until all streams of a context are idle; NULL: all streams. */
 void fake_drain_streams(const struct fake_context *context)
 {
     pthread_mutex_lock(&lock);
@@ -432,7 +432,7 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
     if (error != FAKE_SUCCESS) {
         return error;
     }
-    /* CUDA would then capture a second stream, too */
+    /* CUDA would capture the other stream, too; for hvd this is an error */
     if (captures != event->is_captured) {
         return fake_capture_break(captures ? stream : NULL, FAKE_CAPTURE_ISOLATION,
                                   "a captured stream and another wait for each other");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A UCX with CUDA. These functions are found before those of libucp; they claim CUDA
- * support, and pass device memory on to libucp as the host memory that it is in the
- * stand-in. Linked into the program, with its symbols exported, so that hvd_ucx.so finds
- * them. See README.md. */
+/* Makes UCX look as if it supported CUDA. The functions in this file are found before
+ * those of libucp. They claim CUDA support, and pass device memory on to libucp as host
+ * memory, which it is in the stand-in. Linked into the program, with its symbols
+ * exported, so that hvd_ucx.so finds them. See README.md. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void must(bool is_so, const char *what)
     }
 }
 
-/* FAKE_UCX_CUDA=0: UCX has no CUDA, like Debian's. */
+/* With FAKE_UCX_CUDA=0, UCX has no CUDA support, like Debian's package. */
 static bool has_cuda(void)
 {
     const char *text = getenv("FAKE_UCX_CUDA");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A CUDA driver and an NCCL older than hvd accepts: they lack most of the functions that
- * it calls. */
+/* A CUDA driver and an NCCL that are too old for hvd: they lack most of the functions
+ * that hvd calls. */
 #include "gpu_binding/base/attr.h"
 
 HVD_EXPORT int cuDriverGetVersion(int *version);
