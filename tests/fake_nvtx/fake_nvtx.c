@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fake profiler, named by NVTX_INJECTION64_PATH. It writes a line to the file
- * FAKE_NVTX_LOG for each event: "+ID DOMAIN PAYLOAD MESSAGE" and "-ID DOMAIN". It
- * implements NVTX from its documentation and not from hvd's source. With
- * FAKE_NVTX_REFUSES it refuses to initialize. */
+/* A fake profiler, which NVTX loads from the path in NVTX_INJECTION64_PATH. It appends a
+ * line to the file FAKE_NVTX_LOG when a range begins, "+ID DOMAIN PAYLOAD MESSAGE", and
+ * when it ends, "-ID DOMAIN". It implements NVTX from its documentation and not from
+ * hvd's source. With FAKE_NVTX_REFUSES it refuses to initialize. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdint.h>
