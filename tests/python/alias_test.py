@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The package hvd: another name of horovod, for the same modules."""
+"""The package hvd is an alias of horovod: both names give the same modules."""
 
 import os
 import pathlib

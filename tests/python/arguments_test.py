@@ -16,7 +16,8 @@ GOOD = {'tensor': lambda: torch.ones(4, 2), 'tensors': lambda: [torch.ones(4, 2)
         'root_rank': lambda: 0, 'obj': lambda: 1, 'optimizer': optimizer,
         'params': lambda: {'a': torch.ones(2)}, 'handle': lambda: 1, 'file_path': lambda: '/',
         'process_set': lambda: hvd.global_process_set}
-EXCUSED = {('add_process_set', 'process_set')}  # accepts ranks, too, and has Horovod's text
+# The argument may also be a list of ranks, and its error has Horovod's text.
+EXCUSED = {('add_process_set', 'process_set')}
 
 
 class Arguments(Case):

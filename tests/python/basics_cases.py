@@ -20,15 +20,15 @@ class Basics:
         self.hvd.init()
 
     def begin_again(self, **options):
-        """Leaves the job together with all ranks, and joins it again with these options of init."""
+        """Calls shutdown() together with all ranks, and then init() with these options."""
         if self.hvd.is_initialized():
             allgather_object(None)
             self.hvd.shutdown()
         self.hvd.init(**options)
 
     def in_environment(self, **variables):
-        """Sets environment variables until the end of the test, which then joins the job again
-        without them."""
+        """Sets environment variables for this test. At its end they are reset, and init() is called
+        again."""
         self.addCleanup(self.begin_again)
         patch = unittest.mock.patch.dict(os.environ, variables)
         patch.start()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives of horovod.torch: identity of tensors, order of calls, rejected arguments, and
-gradients. reference/torch_test.py compares the results in every dtype, op, layout and process
-set."""
+"""Collectives of horovod.torch: which tensor object they return, the order of calls, rejected
+arguments, and gradients. reference/torch_test.py checks the results in every dtype, op, layout and
+process set."""
 
 import torch
 

@@ -30,7 +30,7 @@ def by_hand(tensor, compression, **options):
 
 
 class Doubling:
-    """A compressor that records its calls and doubles the tensor while it travels."""
+    """A compressor that records its calls; the values are doubled during the reduction."""
 
     def __init__(self):
         self.calls = []
@@ -46,7 +46,7 @@ class Doubling:
 
 
 def derived(base):
-    """Returns a class derived from a compressor whose functions record their calls."""
+    """Returns a class derived from the compressor ``base`` that records calls of its methods."""
     class Derived(base):
         calls = []
 
@@ -209,7 +209,7 @@ class Optimizer(Compressed):
             for fine in FINE.values():
                 given = torch.full((3,), fine)
                 parameters, optimizer = optimizer_of([given], compression=compression)
-                for _ in range(2):  # backward has submitted the first reduction
+                for _ in range(2):  # first the reduction that backward() has started, then another
                     optimizer.synchronize()
                     self.check_same(parameters[0].grad, by_hand(given, compression))
                     parameters[0].grad.copy_(given)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A KeyedServer in a process with few descriptors, for keyed_server_test.py. It tells its clients
-how many threads and descriptors it has. Prints its port and key; ends when its input ends."""
+"""A KeyedServer in a process with few file descriptors, for keyed_server_test.py. It tells its
+clients how many threads and descriptors are in use. Prints its port and key; ends when its input
+ends."""
 
 import os
 import resource

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cuts the link between a client and a server while both wait for a message of the other.
+"""Cuts the link between a client and a server while each waits for a message from the other.
 run_test.py runs this in a new network namespace.
 
-Prints a line for the client and one for the server; exits with 77 if it cannot create links.
+Each side prints a line when its wait ends with an error. The exit status is 77 if no link can be
+created.
 """
 
 import subprocess
@@ -26,7 +27,7 @@ def wait_for_a_word(connection):
 
 
 def serve():
-    """Runs the server on the other node, step by step as the test sends lines."""
+    """Runs the server on the other node. Each line of input starts the next step."""
     print('here', flush=True)
     input()
     ip(f'addr add {HOST}/24 dev far')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of a report about trainings on the digits."""
+"""TAP lines about trainings on the digits data set."""
 
 import launch
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elastic jobs of torch under hvdrun: a rank dies, or comes back, and the training still ends with
-the right result. Prints TAP; starts its ranks itself. Arguments: the stories to try; default
-all."""
+the right result. Prints TAP; starts its ranks itself. Arguments: the stories (scenarios) to run,
+the keys of STORIES; default all."""
 
 import collections
 import functools
@@ -21,8 +21,8 @@ ENDED = re.compile(r'^slot (\d) ended: sizes (\[.*\]), steps (\d+), same (\w+)$'
 
 
 def tell(report, story, options=(), **variables):
-    """Runs a story on three slots, with environment variables. Returns the exit status, the output,
-    and how often each sample of each epoch was processed."""
+    """Runs a story of elastic_job.py on three slots, with environment variables. Returns the exit
+    status, the output, and how often each sample of each epoch was processed."""
     directory = tempfile.mkdtemp(prefix='hvd-test-')
     try:
         status, output = launch.run_ranks(3, [JOB, story, directory],

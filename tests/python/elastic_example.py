@@ -25,8 +25,8 @@ def child_of(process, slot):
 
 
 class Gates:
-    """A locked file for each epoch after which a slot is killed. The rank that has printed the line
-    of the epoch waits for the lock, so that the training continues only after the kill."""
+    """A locked file for each epoch after which a slot is killed. The rank that prints the line of
+    the epoch then waits for the lock, so that the training continues only after the kill."""
 
     def __init__(self, directory, epochs):
         self.directory = directory
@@ -39,7 +39,7 @@ class Gates:
         self._files.pop(epoch).close()
 
 
-# Runs the example in a rank. It prints each line before it waits for the lock.
+# Runs the example in a rank, with a print() that waits for the lock of an epoch after its line.
 RANK = '''
 import builtins, fcntl, os, re, runpy, sys
 directory, *sys.argv = sys.argv[1:]
@@ -60,8 +60,8 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 
 def train_example(script, ranks, kills):
-    """Runs the example on so many slots. ``kills``: {epoch: slot to kill after it}. Returns the
-    accuracy of the last epoch (None if it did not end), the number of ranks then, and the
+    """Runs the example on ``ranks`` slots. ``kills``: {epoch: slot to kill after it}. Returns the
+    accuracy and the number of ranks in the last epoch (both None if the training failed), and the
     output."""
     with tempfile.TemporaryDirectory(prefix='hvd-test-') as directory:
         return _train(script, ranks, kills, Gates(directory, kills))

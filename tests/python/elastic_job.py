@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job for elastic_check.py: elastic_job.py STORY DIRECTORY. Depending on the story, slot 1 fails
-or slot 2 is late."""
+"""A job for elastic_check.py: elastic_job.py STORY DIRECTORY. STORY is the name of a scenario, in
+which slot 1 fails or slot 2 is late."""
 
 import atexit
 import os
@@ -22,7 +22,7 @@ def come_to_grief(model):
         os._exit(3)
     if STORY == 'exception':
         raise SystemError('a mistake of this rank alone')
-    if STORY == 'backward':  # dies in a step, while the others wait for its gradients
+    if STORY == 'backward':  # exits in backward(), while the other ranks wait for its gradients
         list(model.parameters())[0].register_hook(lambda gradient: os._exit(3))
     if STORY == 'disagree':
         hvd.allreduce(torch.ones(7), name='shape')

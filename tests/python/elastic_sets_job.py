@@ -34,7 +34,7 @@ def train(state, sets):
     state.commit()
     if SLOT == 1 and IS_FIRST:
         os._exit(3)
-    while state.generation < 3:  # until slot 1 dies or comes back
+    while state.generation < 3:  # until slot 1's death or return raises an exception
         state.check_host_updates()
         time.sleep(0.02)
 

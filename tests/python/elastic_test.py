@@ -258,7 +258,7 @@ class Samplers(Case):
         sampler.record_batch(1, 8)
         self.assertEqual(sampler.get_indices(1, 8), mine[8:16])
         self.assertEqual(sampler.processed_indices, set(mine[:16]))
-        self.assertEqual(list(sampler), mine)  # until the ranks change
+        self.assertEqual(list(sampler), mine)  # the order stays the same until the ranks change
         state = sampler.state_dict()
         self.assertEqual(state, {'epoch': 0, 'processed_num': 16 * hvd.size(),
                                  'processed_indices': set(mine[:16])})

@@ -8,8 +8,8 @@ import horovod.torch as hvd
 from case import Case
 import horovod_itself
 
-# Expressions that Horovod itself evaluates, too. t is a tensor of four rows, size the number of
-# ranks.
+# Expressions for which hvd must raise the same type of error as Horovod, which evaluates them, too.
+# t is a tensor of four rows, size the number of ranks.
 SAME_TYPE = [
     'hvd.reducescatter(t, op=hvd.Adasum)', 'hvd.reducescatter(t, op=hvd.Min)',
     'hvd.grouped_reducescatter([t, t], op=hvd.Adasum)',
@@ -29,7 +29,7 @@ SAME_TYPE = [
     'hvd.DistributedOptimizer(sgd(), groups=-1)',
     'hvd.DistributedOptimizer(sgd(), named_parameters=["a"])',
 ]
-# Errors whose text scripts may match: it must contain the text of Horovod.
+# Expressions whose errors must also contain Horovod's text, because scripts may match it.
 SAME_TEXT = {'hvd.reducescatter(t, op=hvd.Adasum)', 'hvd.broadcast(t, size)', 'hvd.poll(12345)',
              'hvd.allreduce(t, average=True, op=hvd.Sum)', 'hvd.broadcast_parameters(3, 0)',
              'hvd.alltoall(t, splits=[9] * size)', 'hvd.alltoall(t, splits=torch.ones(size))',

@@ -79,7 +79,7 @@ class Functions(Case):
 
     def test_optimizer_state_comes_from_the_root(self):
         for name, make in OPTIMIZERS.items():
-            for steps in ((3, 0), (0, 2), (2, 4)):  # on the root, on the other ranks
+            for steps in ((3, 0), (0, 2), (2, 4)):  # steps of the root, and of each other rank
                 with self.subTest(name=name, steps=steps):
                     model = make_model(0)
                     optimizer = make(model.parameters())

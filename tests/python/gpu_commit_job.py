@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of two ranks on stand-ins for GPUs: gpu_commit_job.py FILE. Rank 1 dies in a collective for
-which rank 0's stream waits. Rank 0 then commits, and prints the saved values and the result of the
-collective."""
+"""A job of two ranks on stand-ins for GPUs: gpu_commit_job.py FILE. Rank 1 dies in a collective
+while rank 0's stream waits for it. Rank 0 then commits, and prints the saved values and the result
+of the collective."""
 
 import ctypes
 import os
@@ -34,8 +34,8 @@ class WeightsState(ValuesState):
 
 
 def die_when_launched(path):
-    """Starts a collective that this rank's stream never reaches, and kills this rank when the other
-    has launched it."""
+    """Starts a collective that this rank's blocked stream never runs, and kills this rank when the
+    other rank has launched the collective and created the file ``path``."""
     cuda, libc = ctypes.CDLL('libcuda.so.1'), ctypes.CDLL(None)
     cuda.fake_gpu_enqueue(Double.stream, libc.pause, None)
     hvd.synchronize(hvd.allreduce_async_(Double([3], [0, 0, 0]), name='weights', op=hvd.Sum))
@@ -59,7 +59,7 @@ def commit_after(path, tensor, state):
 
 
 def main():
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # rank 0 prints before it ends
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # so that rank 0 can print after rank 1's death
     GpuTest.setUpClass()
     tensor = Double([3], [1, 2, 3])
     state = WeightsState(tensor)

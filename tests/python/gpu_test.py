@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensors on a GPU, on the stand-ins of tests/fake_gpu. torch makes no CUDA tensors without a GPU,
-so test doubles replace them, which have device memory and the attributes that the front end
-uses."""
+"""Collectives on tensors of a GPU. tests/fake_gpu stands in for CUDA and NCCL. torch cannot make
+CUDA tensors without a GPU, so test doubles replace them: they have device memory and the attributes
+that the front end uses."""
 
 import contextlib
 import ctypes
@@ -33,10 +33,10 @@ class Double:
     __class__ = property(lambda self: torch.Tensor)
     is_cpu, is_cuda, layout, dtype, device = False, True, torch.strided, torch.float32, 'cuda:0'
     stream = None  # the current stream
-    recorded = ()  # other streams that use its memory
+    recorded = ()  # other streams that use the tensor's memory
 
     def __init__(self, shape, values=None, late=0):
-        """late: the number of copies that the stream makes first; 60 copies take some
+        """``late``: the number of copies that delay the values on the stream; 60 copies take some
         milliseconds."""
         self.shape = tuple(shape)
         self._bytes = 4 * math.prod(self.shape)
@@ -234,7 +234,7 @@ class GpuTest(unittest.TestCase):
             freed.append(True)
 
         freed = []
-        rows = 200000 if self.rank == 0 else 1  # more memory than hvd keeps
+        rows = 200000 if self.rank == 0 else 1  # on rank 0, more memory than hvd keeps in reserve
         with mock.patch.object(torch.cuda, 'empty_cache', free_cache):
             tensor = Double([rows], [1] * rows)
             if self.rank == 0:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Handles, names, and errors. A request about which the ranks disagree fails on all ranks, and
-other requests succeed."""
+"""Handles, names, and errors. If the ranks' calls differ, the request fails on all ranks, and other
+requests succeed."""
 
 import os
 import signal
@@ -199,8 +199,8 @@ class Handles(Case):
                 self.assertLessEqual(len(repeated._idle), 8)
 
     def check_mismatch(self, message, call):
-        """Checks that a call fails with this message on all ranks. ``call(is_odd)`` is true on all
-        ranks but rank 0, which makes the calls differ."""
+        """Checks that ``call(is_odd)`` fails with this message on all ranks. ``is_odd`` is False on
+        rank 0 and True on the others, so their calls differ."""
         if self.alone:
             self.skipTest('one rank cannot disagree')
         with self.assertRaisesRegex(hvd.HorovodInternalError, message):

@@ -15,13 +15,14 @@ class Join(Case):
         hvd.barrier()
 
     def check_job_goes_on(self):
-        """Checks that all ranks take part again, also in collectives without names."""
+        """Checks that all ranks take part in collectives again, also in those without a name."""
         self.assertEqual(hvd.allreduce(torch.ones(1), op=hvd.Sum).item(), hvd.size())
         self.assertEqual(hvd.allgather(torch.tensor([hvd.rank()])).tolist(),
                          list(range(hvd.size())))
 
     def alone(self):
-        """Returns an allreduce of this rank that runs after all other ranks have joined."""
+        """Returns the result of an allreduce to which only this rank contributes; it runs when all
+        other ranks have joined."""
         return hvd.allreduce(torch.ones(3), op=hvd.Sum, name='alone').tolist()
 
     def test_every_rank_learns_who_was_last(self):
@@ -93,7 +94,7 @@ class Join(Case):
         self.check(weight.detach(), torch.full((3,), right))
 
     def check_refused(self, message, call):
-        """Checks that a call of the other ranks fails on each of them when rank 0 has joined."""
+        """Checks that ``call`` fails on all ranks but rank 0, which has joined."""
         if hvd.size() == 1:
             self.skipTest('takes two ranks')
         if hvd.rank() > 0:

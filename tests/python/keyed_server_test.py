@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A KeyedServer and its clients reject peers without the key, and strangers cannot block them."""
+"""A KeyedServer and its clients reject peers without the key, and such peers cannot block them."""
 
 import contextlib
 import multiprocessing.connection
@@ -20,7 +20,7 @@ from horovod.runner import function_server, keyed_channel, keyed_server
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 60  # longer than any wait of these tests
 FAILURES = (EOFError, OSError)
-FEW = 12  # threads: the program, the server, one client, and some clients that are leaving
+FEW = 12  # the most threads: the program, the server, one client, and some clients that are leaving
 ran = []
 
 
@@ -108,7 +108,7 @@ class Servers(unittest.TestCase):
         ran.clear()
 
     def refused(self, clients, act):
-        """Checks that all clients of an impostor with this ``act`` fail."""
+        """Checks that all clients fail that connect to an Impostor with this ``act``."""
         impostor = Impostor(clients, act)
         results = []
 

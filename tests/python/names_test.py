@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that projects and Horovod's tests import work, or their error names a replacement."""
+"""Each name that other projects or Horovod's tests import exists, or its error names a
+replacement."""
 
 import importlib
 import inspect

@@ -353,7 +353,7 @@ class Optimizer(Case):
                 self.assertEqual(gradient.indices().tolist(), [sorted(used)])
                 self.assertEqual(gradient.values().shape, (len(used), 2))
                 with optimizer.skip_synchronize():
-                    optimizer.step()  # raises an error for dense gradients
+                    optimizer.step()  # SparseAdam would raise an error for dense gradients
                 moved = (table.weight.detach() - before).abs().sum(1) > 0
                 self.assertEqual(moved.nonzero().flatten().tolist(), sorted(used))
 

@@ -16,12 +16,12 @@ VARIABLE = 'HOROVOD_DYNAMIC_PROCESS_SETS'
 
 
 def table():
-    """Returns {number: ranks} in the same way as Horovod's tests."""
+    """Returns {id: ranks} of all process sets, through the function that Horovod's tests call."""
     return hvd.mpi_ops._basics._get_process_set_ids_and_ranks()
 
 
 def begin_again(**options):
-    """Leaves the job together with all ranks, and joins it again with these options of init."""
+    """Calls shutdown() together with all ranks, and then init() with these options."""
     if hvd.is_initialized():
         hvd.barrier()
         hvd.shutdown()
@@ -29,7 +29,8 @@ def begin_again(**options):
 
 
 class JobCase(Case):
-    """The base of tests that leave and join the job; afterwards, they join the original job."""
+    """The base of tests that call shutdown() and init(). After the tests it calls init() again with
+    the original environment."""
 
     @classmethod
     def setUpClass(cls):

@@ -14,7 +14,7 @@ def own_part(whole, members=global_process_set):
 
 
 def leave():
-    """Leaves the job, if there is one, when all ranks are ready to leave."""
+    """Calls shutdown() when all ranks are ready to leave; does nothing before init()."""
     if basics.is_initialized():
         allgather_object(None)
         basics.shutdown()

@@ -59,9 +59,9 @@ class SetCollectives(JobCase):
             self.assertEqual(hvd.broadcast_object(hvd.rank(), root, process_set=members), root)
 
     def test_barrier_waits_for_members_only(self):
-        """Rank 0 enters the barriers of its sets only when the other ranks have left the barriers
-        of sets without it, and after many collectives of sets whose other members wait in a
-        barrier."""
+        """First the ranks pass the barriers of the sets without rank 0, which does not take part.
+        Then, in each set of rank 0, the other members wait in a barrier while all members run
+        collectives; rank 0 enters the barrier last."""
         for members in self.mine:
             if 0 not in members.ranks:
                 hvd.barrier(process_set=members)

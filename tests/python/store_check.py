@@ -197,8 +197,8 @@ def check_stores(report, size):
 
 
 def check_torchrun(report, size):
-    """Starts ranks with the variables that torchrun's agent sets, and with those of an srun that
-    may have started torchrun."""
+    """Starts ranks with the variables that torchrun's agent sets, and with those of PMIx and Slurm,
+    as if srun had started torchrun."""
     with Server() as port:
         shared = {'WORLD_SIZE': str(size), 'MASTER_ADDR': '127.0.0.1', 'MASTER_PORT': port,
                   'TORCHELASTIC_RUN_ID': 'none', 'TORCHELASTIC_USE_AGENT_STORE': 'True',
@@ -212,8 +212,8 @@ def check_torchrun(report, size):
 
 
 def check_torchrun_itself(report):
-    """Runs torchrun itself. Skips that if it fails: Debian 12's torchrun does not work with Python
-    3.11."""
+    """Runs torchrun itself. Reports a skip if it fails as Debian 12's torchrun does, which does not
+    work with Python 3.11."""
     with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
         script = os.path.join(folder, 'train.py')
         with open(script, 'w') as file:
@@ -228,7 +228,7 @@ def check_torchrun_itself(report):
 
 
 def check_secrets(report):
-    """Lets a stranger play rank 1: it can read and write the store, but does not know
+    """Starts an impostor as rank 1: it can read and write the store, but has another
     HVD_SECRET."""
     with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
         place = os.path.join(folder, 'store')

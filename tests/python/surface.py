@@ -4,9 +4,9 @@
     python3 surface.py [--markdown] [--python INTERPRETER]...
 
 The folder surface/ has a stub for each module of Horovod, with its names, arguments and defaults.
-The program inspects the package for each name. Only two kinds of claims in the stubs are not
-checked: @better(WHAT, TEST) and @refused(WHY, TEST), which must name a module of tests. With
-several interpreters, one for each framework, the first one that can import a module inspects it.
+The program looks for each name in the package. It cannot check two kinds of claims in the stubs,
+@better(WHAT, TEST) and @refused(WHY, TEST), so each must name a module of tests. With several
+interpreters, one for each framework, the first one that can import a module inspects it.
 
   works         exists with these arguments and defaults, and a test uses it
   works better  also accepts more arguments, or the stub claims it

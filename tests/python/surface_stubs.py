@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional
 
 class Entry(NamedTuple):
     """A name of Horovod."""
-    name: str  # in its module; with a dot for members of a class
+    name: str  # within the module; CLASS.MEMBER for the member of a class
     arguments: Optional[list]  # (name, default as source text or None, keyword only); None: any
     value: Optional[str]  # the value of a constant, as source text
     claim: Optional[tuple]  # (verdict, reason, module of tests)

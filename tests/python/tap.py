@@ -8,8 +8,8 @@ import unittest
 
 
 def _stream():
-    """Opens the output of this rank, for appending: note() may run in a second copy of this
-    module."""
+    """Opens the output of this rank. Appends, because a test that imports this module for note()
+    gets a second copy of it beside __main__, which opens the same file."""
     directory = os.environ.get('HVD_TAP_DIR')
     if not directory:
         return sys.stdout

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples in contrib/examples/tensorflow: two ranks train like one rank with twice the batch
-size, also from a checkpoint, and recognise digits. Prints TAP; starts its ranks itself.
-"""
+size, also when they continue from a checkpoint, and recognise digits. Prints TAP; starts its ranks
+itself."""
 
 import os
 import re
@@ -25,8 +25,9 @@ def curve_of_one(script):
 
 
 def part_of_two(script, epochs, directory):
-    """Returns the command for so many epochs on two ranks, from the checkpoint on. Batch size and
-    learning rate are halved, because two ranks double both."""
+    """Returns the command for a training on two ranks that ends after ``epochs`` epochs and
+    continues from the checkpoint if there is one. Batch size and learning rate are half of those
+    for one rank, because two ranks double both."""
     return [script, '--float64', '--epochs', str(epochs), '--batch-size', '16', '--lr', '0.02',
             '--checkpoint', os.path.join(directory, os.path.basename(script))]
 

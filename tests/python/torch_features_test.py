@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features that current models and scripts use: torch.compile, all kinds of workers, bfloat16."""
+"""Features that current models and scripts use: torch.compile, bfloat16, and data loaders whose
+workers are forked or spawned."""
 
 import multiprocessing
 import os
@@ -20,7 +21,8 @@ CAN_COMPILE = hasattr(torch, 'compile')
 
 
 class Numbers(torch.utils.data.Dataset):
-    """A data set. A spawned worker imports this module, and so horovod.torch, again."""
+    """A data set. To unpickle it, a spawned worker imports this module, and with it
+    horovod.torch."""
 
     def __len__(self):
         return 8

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The example of uneven data takes all steps of the longest file on three ranks, and the model
-learns the curve. Prints TAP; starts its ranks itself."""
+"""The example for uneven data: three ranks with files of different lengths train until the longest
+file ends, and the model learns the curve. Prints TAP; starts its ranks itself."""
 
 import os
 import re

@@ -61,8 +61,8 @@ def is_told(argument, wrong, text):
 
 
 def check(case, module, good, excused=()):
-    """Makes all calls, in a unittest.TestCase. ``excused``: pairs (name, argument) that accept
-    other values or whose text is Horovod's."""
+    """Makes all calls for ``case``, a unittest.TestCase. ``excused``: pairs (function, argument)
+    that are not checked."""
     count = 0
     for name, argument, wrong, arguments in calls(module, good):
         if (name, argument) in excused:
