@@ -19,8 +19,9 @@ def check(report):
     whole = [SCRIPT, '--epochs', '6']
     part = [SCRIPT, '--checkpoint', directory, '--epochs']
     alone = train(1, directory, whole)
-    # These runs must come first in their jobs. The names of gradients derive from the names of
-    # models, which Keras numbers in each process, and only rank 0 loads a model when it continues.
+    # Each run with a checkpoint must be the first of its job. It loads a model on rank 0 only, and
+    # Keras numbers the models of a process: in a later run the names of the gradients, which
+    # contain the number, would differ between the ranks.
     (begun, text), together = train(2, directory, [*part, '2'], whole)
     (rest, more), = train(2, directory, [*part, '3'])
     for ranks, (facts, output) in ((1, *alone), (2, together)):

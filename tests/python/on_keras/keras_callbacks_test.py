@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The callbacks set the right values of variables and logs."""
+"""The callbacks of the Keras packages give the right weights, learning rates and logs."""
 
 import os
 import tempfile

@@ -36,7 +36,7 @@ def tensor(values):
 
 
 def apply(optimizer, gradients, variables):
-    """Makes one pass of an optimizer. ``gradients``: arrays, or None."""
+    """Calls apply_gradients() of the optimizer once. Each gradient is an array or None."""
     gradients = [None if each is None else tensor(each) for each in gradients]
     optimizer.apply_gradients(list(zip(gradients, variables)))
 
@@ -46,7 +46,7 @@ def sgd(**arguments):
 
 
 def optimizer_kinds():
-    """Returns pairs (name, module) of the modules with optimizers that this Keras has."""
+    """Returns (name, module) for each module of this Keras that has optimizers."""
     kinds = {'optimizers': keras.optimizers}
     if not IS_KERAS3:
         kinds['legacy optimizers'] = keras.optimizers.legacy

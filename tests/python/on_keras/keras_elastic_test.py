@@ -114,7 +114,7 @@ class States(Case):
 
 
 class Recorder(keras.callbacks.Callback):
-    """Records epoch and batch of the state after each batch and epoch."""
+    """Records state.epoch and state.batch after each batch and epoch."""
 
     def __init__(self, state):
         super().__init__()
@@ -169,7 +169,8 @@ class Runs(Case):
         self.train_with_news_after(STEPS)
 
     def train_with_news_after(self, batches):
-        """Trains two epochs; a change of the hosts is reported during the first one."""
+        """Trains two epochs. A change of the hosts is reported after this number of batches of the
+        first one."""
         model = compiled(hvd.DistributedOptimizer(keras.optimizers.SGD(0.1)), seed=hvd.rank())
         state = hvd.elastic.KerasState(model, epoch=0, batch=0)
         resets, begins, news = [], [], [batches]

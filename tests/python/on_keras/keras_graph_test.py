@@ -58,7 +58,7 @@ class Graph(Case):
         model.compile(loss='mse', optimizer=hvd.DistributedOptimizer(
             keras.optimizers.legacy.Adam(0.1 + hvd.rank()), backward_passes_per_step=2))
         state = hvd.elastic.KerasState(model, epoch=hvd.rank())
-        for _ in range(2):  # the second time uses the same nodes
+        for _ in range(2):  # the second round runs the same nodes of the graph again
             state.sync()
             kept = model.get_weights()
             self.check_same_everywhere(kept)

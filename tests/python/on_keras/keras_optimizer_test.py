@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""DistributedOptimizer: the reduced gradients are compared with values that are computed here. All
-optimizers have the learning rate 1, so that a variable changes by its gradient."""
+"""DistributedOptimizer of the Keras packages, compared with gradients that the tests compute. All
+optimizers have the learning rate 1, so that a step subtracts the gradient from its variable."""
 
 import unittest
 import warnings
@@ -76,7 +76,7 @@ class Reduction(Case):
         for name, module in optimizer_kinds():
             with self.subTest(name):
                 weights = [variable([0., 0.])]
-                # Long gradients of opposite signs cancel out, so their average is not clipped.
+                # Large gradients of opposite signs cancel out, so their average is not clipped.
                 sign = 1.0 if hvd.rank() % 2 == 0 else -1.0
                 apply(hvd.DistributedOptimizer(module.SGD(1.0, clipnorm=1.0)),
                       [[100 * sign, 0.5]], weights)
@@ -170,7 +170,7 @@ class Passes(Case):
 
 @unittest.skipIf(IS_KERAS3, 'optimizers of Keras 3 do not compute gradients')
 class Early(Case):
-    """Scripts that get the reduced gradients before they take the step."""
+    """Scripts that ask for the reduced gradients before they apply them."""
 
     def test_gradients_are_reduced_once(self):
         for name, module in optimizer_kinds():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives on plain values."""
+"""Collectives of the Keras packages on numbers, lists and NumPy arrays."""
 
 import numpy
 from keras_case import Case, hvd, to_numpy

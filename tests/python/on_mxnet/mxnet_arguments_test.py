@@ -11,9 +11,9 @@ GOOD = {'tensor': lambda: mx.nd.ones((4, 2)), 'tensors': lambda: [mx.nd.ones((4,
         'root_rank': lambda: 0, 'obj': lambda: 1, 'optimizer': mx.optimizer.SGD,
         'params': lambda: {'a': mx.nd.ones(2)}, 'file_path': lambda: '/',
         'process_set': lambda: hvd.global_process_set}
-EXCUSED = {('add_process_set', 'process_set'),  # accepts ranks, too, and has Horovod's text
+EXCUSED = {('add_process_set', 'process_set'),  # may also be ranks; the error has Horovod's text
            ('DistributedTrainer', 'params'), ('DistributedTrainer', 'optimizer')}  # checked by MXNet
-# Functions that wait ignore the priority.
+# Blocking functions ignore the priority.
 EXCUSED |= {(name, 'priority') for name in wrong_arguments.functions_of(hvd)
             if not name.startswith(('allreduce', 'grouped_allreduce', 'broadcast'))}
 

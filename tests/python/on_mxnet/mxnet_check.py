@@ -11,7 +11,7 @@ from training_check import train
 
 SCRIPT = os.path.join(launch.HERE, '..', '..', 'contrib', 'examples', 'mxnet', 'train.py')
 
-# Rank 0 ends while all collectives are under way; the others read the results.
+# Rank 0 ends without waiting for its collectives; the others read the results.
 LEAVE = '''
 import mxnet as mx, horovod.mxnet as hvd
 hvd.init()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collectives as operations of MXNet's engine: their order among computations, failures, and
-forks."""
+"""Collectives as operations of MXNet's engine: their order relative to computations, their
+failures, and forked processes."""
 
 import subprocess
 
@@ -11,7 +11,7 @@ from mxnet import gluon
 import horovod.mxnet as hvd
 from mxnet_case import Case, mine, stacked
 
-# More operations than the engine has threads for any kind of work.
+# More operations than the engine has threads of any kind.
 MANY = 40
 
 

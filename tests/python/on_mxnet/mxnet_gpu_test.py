@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays on a GPU, on the stand-ins of tests/fake_gpu. An MXNet for CPUs has no such arrays, so its
-host arrays replace them: the stand-ins treat host memory as memory of a device, with streams."""
+"""Collectives on arrays of a GPU. tests/fake_gpu stands in for CUDA and NCCL. An MXNet for CPUs has
+no GPU arrays, so host arrays replace them: the stand-ins accept host memory as device memory."""
 
 import ctypes
 import unittest
@@ -15,7 +15,7 @@ from mxnet_case import Case, array, mine, stacked
 
 
 def calls():
-    """Returns how often CUDA and NCCL have been called since the last call of this function."""
+    """Returns how many calls of CUDA and NCCL there were since the last call of this function."""
     return ctypes.CDLL('libcuda.so.1').fake_gpu_fail_at(ctypes.c_long(0))
 
 

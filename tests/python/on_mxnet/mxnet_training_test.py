@@ -48,8 +48,8 @@ def parameters(network):
 
 
 def train(network, trainer, ranks):
-    """Trains; returns the parameters. hvd's trainer gets the batch size of one rank, gluon's
-    trainer that of all ranks."""
+    """Trains; returns the parameters. hvd's trainer is told the batch size of one rank, gluon's
+    trainer the sum of all batch sizes."""
     for step in range(STEPS):
         backward(network, step, ranks)
         trainer.step(BATCH * (len(ranks) if type(trainer) is gluon.Trainer else 1))
@@ -57,7 +57,8 @@ def train(network, trainer, ranks):
 
 
 def update_all(network, optimizer, states, at_once):
-    """Updates all parameters with an optimizer, as a script without a trainer does."""
+    """Updates all parameters with an optimizer, as a script without a trainer does: with one call
+    for all if ``at_once``, otherwise with one call for each parameter."""
     named = [each for _, each in sorted(network.collect_params().items())]
     weights = [each.data() for each in named]
     gradients = [each.grad() for each in named]
@@ -308,7 +309,7 @@ class Broadcasts(Case):
         for mine_, roots in zip(results, hvd.broadcast_object(results)):
             self.assertTrue((mine_ == roots).all())
         self.assertGreater(abs(results[1]).max(), 0)
-        if hvd.rank() == 0:  # a second initialisation is not broadcast
+        if hvd.rank() == 0:  # a second initialisation starts no broadcast: rank 0 may do it alone
             network.initialize(mx.init.One(), force_reinit=True)
             self.assertEqual(parameters(network)[1].min(), 1)  # the weights are ones
 

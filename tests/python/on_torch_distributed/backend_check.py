@@ -75,8 +75,8 @@ class Installation:
 
 
 def finds_entry_points():
-    """Whether this torch uses entry points: since 2.5 on import, since 2.14 when a script asks for
-    the backend."""
+    """Whether this torch loads entry points of packages: since 2.5 when it is imported, since 2.14
+    when a script asks for the backend."""
     version = subprocess.run([launch.PYTHON, '-c', 'import torch; print(torch.__version__)'],
                              text=True, stdout=subprocess.PIPE, check=True).stdout
     return tuple(map(int, re.findall(r'\d+', version)[:2])) >= (2, 5)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks of a group get an error at once if their calls differ. As with Gloo, the ranks may use
-different shapes and layouts with the same number of elements."""
+"""If the calls of a group's ranks differ, all get an error at once. As with Gloo, the ranks may use
+different shapes and memory layouts for the same number of elements."""
 
 import threading
 from datetime import timedelta
@@ -67,7 +67,7 @@ class OwnChoices(Case):
         self.check_flat(mine, whole[self.rank] * self.size)
 
     def test_split_sizes_may_be_given_by_some_ranks(self):
-        """Rank 0 passes single numbers, the others rows of two."""
+        """Rank 0 passes a vector; the others pass a matrix with rows of two numbers."""
         given = (torch.arange(4 * self.size) + 100 * self.rank)
         expected = torch.cat([100 * each + torch.arange(4) + 4 * self.rank
                               for each in range(self.size)])
@@ -149,7 +149,7 @@ class Disagreements(Case):
             function()
 
     def check_disagreement(self, first, second, *texts, before=0):
-        """Checks the error if the call of rank 0 differs from that of rank 1, after ``before``
+        """Checks the error if the call of rank 0 differs from that of rank 1, after 3 * ``before``
         equal calls. Returns the group, which cannot be used any more."""
         group = self.group()
         if self.rank < 2:
@@ -168,8 +168,8 @@ class Disagreements(Case):
         self.check_job_goes_on()
 
     def test_a_disagreement_during_replay_is_reported(self):
-        """The ranks disagree when calls are replayed: one rank makes a call out of turn, or a call
-        that is not replayed."""
+        """After repeated calls, which libhvd replays without messages, one rank makes a call out of
+        turn, or a call that is not part of the replay."""
         for count in (9, 10):
             with self.subTest(count=count):
                 self.check_disagreement(all_reduce(6), all_reduce(count), 'all_reduce sum float32 6',
@@ -193,7 +193,8 @@ class Disagreements(Case):
         self.check_job_goes_on()
 
     def test_a_call_of_one_rank_alone_is_named(self):
-        """Rank 0 makes a call that rank 1 does not make, and waits for it after other calls."""
+        """Rank 0 makes a call that rank 1 never makes, then calls that both make, and then waits
+        for the first one."""
         group = self.group()
         if self.rank == 0:
             alone = all_reduce(77)(group)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base of the tests of the torch.distributed backend "hvd". They have a default group and
+"""The base of the tests of the torch.distributed backend "hvd". The tests share a default group and
 compare results with values that they compute themselves."""
 
 import atexit
@@ -21,13 +21,13 @@ from inputs import nearly, stacked, values
 VERSION = tuple(int(part) for part in torch.__version__.split('+')[0].split('.')[:2])
 gather_into_one = getattr(dist, 'all_gather_single', None) or dist.all_gather_into_tensor
 scatter_from_one = getattr(dist, 'reduce_scatter_single', None) or dist.reduce_scatter_tensor
-PATIENCE = 200  # seconds; usually milliseconds suffice
+PATIENCE = 200  # the most seconds to wait for an event; usually it takes milliseconds
 
 _COMPUTE = {'SUM': torch.add, 'PRODUCT': torch.mul, 'MIN': torch.minimum, 'MAX': torch.maximum,
             'BAND': torch.bitwise_and, 'BOR': torch.bitwise_or, 'BXOR': torch.bitwise_xor}
 
 
-# The value 'cpu:hvd,cuda:gloo' tests hvd as one of several backends of a group.
+# With 'cpu:hvd,cuda:gloo' hvd is tested as one of several backends of a group.
 BACKEND = os.environ.get('HVD_TEST_BACKEND', 'hvd')
 IS_ALONE = BACKEND == 'hvd'
 
@@ -38,7 +38,8 @@ if IS_ON_GPU:
 
 
 def begin():
-    """Joins the default group with the launcher's variables; without them, makes a group of one."""
+    """Creates the default group from the launcher's variables, or without them a group of one
+    rank."""
     if dist.is_initialized():
         return
     if 'RANK' in os.environ:
@@ -49,7 +50,7 @@ def begin():
 
 def meeting_place():
     """Returns the path of a file through which the ranks of the next default group find each other.
-    A TCP port may still belong to the store of the previous group."""
+    A TCP port could still be in use by the store of the previous group."""
     path = [tempfile.mktemp(prefix='hvd-test-') if dist.get_rank() == 0 else None]
     dist.broadcast_object_list(path, 0)
     return path[0]
@@ -73,7 +74,7 @@ def gloo_group(ranks=None, timeout=timedelta(seconds=120)):
 
 @atexit.register
 def end():
-    """Leaves the default group when all ranks have ended their tests."""
+    """Destroys the default group when all ranks have ended their tests."""
     if dist.is_initialized():
         dist.barrier()
         dist.destroy_process_group()
@@ -128,7 +129,8 @@ class Case(unittest.TestCase):
         self.assertEqual(ones.tolist(), [self.size] * 2)
 
     def store(self, name):
-        """Returns a store of the ranks, with which they can wait for each other without a group."""
+        """Returns a store that all ranks share, through which they can wait for each other without
+        calls of a group."""
         store = dist.distributed_c10d._get_default_store()
         store.set_timeout(timedelta(seconds=PATIENCE))
         return dist.PrefixStore(f'{name} {VERSION}', store)

@@ -179,7 +179,7 @@ class Reductions(Case):
 
 
 class Movements(Case):
-    """Collectives that move data of all dtypes, also those that libhvd does not know."""
+    """Collectives that only move data, in all dtypes, also in those that libhvd does not know."""
 
     def check_moved(self, results, rows, dtype):
         """Checks the results. ``rows``: the expected numbers as float32."""
@@ -398,7 +398,7 @@ class Objects(Case):
 
 
 class Functions(Case):
-    """Collectives that return their result."""
+    """The functional collectives of torch, which return their result."""
 
     def setUp(self):
         super().setUp()

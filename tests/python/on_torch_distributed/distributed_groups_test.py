@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups of the backend hvd: of some ranks, of the same ranks; their creation and destruction."""
+"""Groups of the backend hvd: groups of some ranks, several groups of the same ranks, and the
+creation and destruction of groups."""
 
 import inspect
 import unittest
@@ -31,7 +32,7 @@ class Groups(Case):
         self.assertEqual(dist.get_world_size(group), len(ranks) if is_member else -1)
         if is_member:
             self.assertEqual(dist.get_backend(group), BACKEND)
-            for root in ranks:  # a rank of the job, not an index in the group
+            for root in ranks:  # torch takes the root's rank in the job, not its index in the group
                 tensor = torch.tensor([float(self.rank)])
                 dist.broadcast(tensor, root, group=group)
                 self.assertEqual(tensor.item(), root)
@@ -47,7 +48,7 @@ class Groups(Case):
         self.assertEqual([backend('cpu'), backend('cuda')], ['hvd', 'gloo'])
 
     def test_without_the_group_in_its_options_there_are_no_other_backends(self):
-        """Some releases, such as 2.7, do not pass the group in the options of a backend."""
+        """Some releases of torch, such as 2.7, do not pass the group in a backend's options."""
         self.assertFalse(_has_other_backends(None))
 
     def test_the_default_group_is_of_all(self):
@@ -220,7 +221,8 @@ class MonitoredBarrier(Case):
             self.assertEqual(store.add(f'come {turn}', 0), self.size)
 
     def check_names(self, pattern, **options):
-        """Checks the error of rank 0 if only rank 0 calls monitored_barrier in time."""
+        """Checks that the error of rank 0 matches the pattern if no other rank calls
+        monitored_barrier."""
         if self.size == 1:
             self.skipTest('no other rank to miss')
         store = self.store(pattern)

@@ -9,8 +9,8 @@ import torch.distributed as dist
 from distributed_case import IS_ALONE, Case
 
 LARGE = 1 << 18  # elements: a message that is too large to be buffered by the sender
-# The tag of messages to a rank that receives from any rank. A rank that has sent one goes on to the
-# next test, whose messages have other tags.
+# The tag of messages to a rank that receives from any rank. It differs from the tags of other
+# tests, because a rank that has sent its message goes on to the next test.
 FROM_ANY = 4
 
 
@@ -78,8 +78,8 @@ class Messages(Case):
 class Sparse(Case):
 
     def sparse(self, rank):
-        """Returns a sparse tensor with values in a row that all ranks have, and in one of its
-        own."""
+        """Returns a rank's sparse tensor, with a value in the row 0, as on all ranks, and one in a
+        row that no other rank uses."""
         indices = torch.tensor([[0, rank + 1], [1, 0]])
         return torch.sparse_coo_tensor(indices, torch.tensor([1., 2. + rank]), (self.size + 1, 2))
 

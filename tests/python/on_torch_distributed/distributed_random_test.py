@@ -2,9 +2,9 @@
 """Random programs of torch.distributed's calls give the same results with the backend hvd as with
 Gloo.
 
-Several threads run a program, each with a group of its own. Calls of hvd overlap: each rank chooses
-whether it waits for a call at once, later, in another order, with a future or by polling. Calls of
-Gloo run one after the other, on dense tensors, because Gloo supports no others.
+In a program several threads make calls, each with groups of its own. Calls of hvd overlap: each
+rank chooses whether it waits for a call at once, later, in another order, with a future or by
+polling. Calls of Gloo run one after the other, on dense tensors, because Gloo supports no others.
 
 HVD_TEST_SEED repeats a run. HVD_TEST_SECONDS is how long to run programs; default 10."""
 
@@ -26,7 +26,7 @@ from tap import note
 SECONDS = float(os.environ.get('HVD_TEST_SECONDS', 10))
 THREADS = 3
 STEPS = 40  # calls of a thread in a program
-MOST_UNDER_WAY = 24  # more than _AT_ONCE of calls.py
+MOST_UNDER_WAY = 24  # more calls than run at once: _AT_ONCE of horovod/torch/distributed/calls.py
 TIMEOUT = timedelta(seconds=120)
 
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.int8, torch.uint8, torch.int32, torch.int64]
@@ -239,8 +239,8 @@ class Player:
         return wait
 
     def again(self, future):
-        """A callback that makes a call, with a shape that no other call has, and waits for its
-        future."""
+        """A callback of a future. It makes a call, with a shape that no other call has, and waits
+        for its result."""
         ones = torch.ones(97)
         total = dist.all_reduce(ones, group=self.hvd, async_op=True).get_future().wait()[0]
         assert total.tolist() == [len(RANKS[self.hvd])] * 97, total
@@ -258,8 +258,8 @@ class Player:
 class Programs(Case):
 
     def group_pairs(self, chance):
-        """Returns for each thread two groups of the same ranks, one of each backend, or None if
-        this rank is not a member."""
+        """Returns for each thread two groups of the same ranks, one of hvd and one of Gloo, or None
+        if this rank is not a member."""
         pairs = []
         for _ in range(THREADS):
             ranks = sorted(chance.sample(range(self.size), chance.randrange(1, self.size + 1)))

@@ -151,9 +151,9 @@ class DataParallel(TrainingCase):
                 loss.backward()
 
     def test_powersgd_trains_as_over_gloo(self):
-        """The callbacks of PowerSGD make calls and wait for their futures. With Gloo, callbacks of
-        different buckets would mix up their calls, so there only one bucket is reduced at a
-        time."""
+        """Compares training over hvd and over Gloo with the hook PowerSGD, whose callbacks make
+        calls and wait for their futures. Over Gloo the callbacks of different buckets would mix up
+        their calls, so there one bucket is reduced at a time."""
         from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
 
         def one_at_a_time(state, bucket):

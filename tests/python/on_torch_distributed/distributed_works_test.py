@@ -13,7 +13,7 @@ import torch.distributed as dist
 from distributed_case import IS_ALONE, VERSION, Case, gather_into_one, scatter_from_one, wait_until
 from inputs import values
 
-MANY = 50  # more than _AT_ONCE of calls.py
+MANY = 50  # more calls than run at once: _AT_ONCE of horovod/torch/distributed/calls.py
 
 
 class Works(Case):
@@ -95,8 +95,8 @@ class Works(Case):
 
     @unittest.skipUnless(IS_ALONE, 'torch asks no backend in Python beside others')
     def test_calls_are_repeated_while_one_rank_has_a_future_under_way(self):
-        """The calls of that rank are then unordered. libhvd continues to replay the repeated
-        calls."""
+        """While the future exists, that rank marks its calls as unordered: libhvd does not compare
+        their order. It must still be able to replay the repeated calls."""
         ones, tensor = torch.ones(10), torch.zeros(3)
         for number in range(800):
             if number == 400 and self.rank == 0:

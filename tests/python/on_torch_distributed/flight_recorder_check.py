@@ -104,7 +104,7 @@ def trace(report, folder):
 
 
 def check(report):
-    # A long time, because the ranks end as soon as both have written their files.
+    # A long timeout costs nothing: the ranks end as soon as both have written their files.
     on = {'TORCH_FR_BUFFER_SIZE': '50', 'TORCH_FR_WAIT_TIMEOUT_DUMP_MILSEC': '200000'}
     waiting = 'hvd:all_reduce', 'scheduled', [(7,)]
     place = report.directory

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Streams of calls of the backend hvd with tensors on a GPU, on the stand-ins of tests/fake_gpu.
-There a stream that does not wait reads old data. Test doubles replace torch's streams, events and
-futures."""
+"""How calls of the backend hvd with tensors on a GPU use streams. tests/fake_gpu stands in for the
+GPU: a stream that does not wait for a call reads old data. Test doubles replace torch's streams,
+events and futures."""
 
 import contextlib
 import ctypes
@@ -20,8 +20,8 @@ from horovod.torch.collectives import tensors as memory
 from horovod.torch.distributed import reductions
 from horovod.torch.distributed.memory import Memory
 
-MANY = 40  # more than _AT_ONCE of calls.py
-LATE = 60  # copies on the stream before the input, which take some milliseconds
+MANY = 40  # more calls than run at once: _AT_ONCE of horovod/torch/distributed/calls.py
+LATE = 60  # copies on the stream that delay the input by some milliseconds
 
 _thread = threading.local()
 _context = ctypes.c_void_p()
@@ -101,7 +101,7 @@ def stream(chosen):
 
 @contextlib.contextmanager
 def on(chosen):
-    """Like stream(), for a thread that makes doubles of tensors."""
+    """Makes the stream current as stream() does, and for the copies of tensor doubles, too."""
     with stream(chosen), gpu_test.on_stream(ctypes.c_void_p(chosen.cuda_stream)):
         yield
 
@@ -142,8 +142,8 @@ class Works(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def start(self, number=0, finish=None, count=3):
-        """Starts an allreduce of tensors whose values are computed late; returns the tensor and the
-        work."""
+        """Starts an allreduce of a tensor whose values are computed late. Returns the tensor and
+        the work."""
         tensor = Double([count], [self.rank, number, 1][:count], late=LATE)
         word, how = reductions.find(dist.ReduceOp.SUM, torch.ones(1))
         shape = torch.Size([count])

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets hvd treat host tensors as tensors on a GPU, on the stand-ins of tests/fake_gpu with
-FAKE_GPU_PAGEABLE=1. So a torch for CPUs can test DistributedDataParallel and FSDP on stand-ins.
+"""Lets hvd treat host tensors as tensors on a GPU, so that a torch for CPUs can test the GPU code
+of hvd with DistributedDataParallel and FSDP. tests/fake_gpu stands in for CUDA and NCCL, and with
+FAKE_GPU_PAGEABLE=1 accepts host memory as device memory.
 
-hvd and the stand-ins treat host memory as memory of a device. torch computes on the host, without
-streams, so the host waits whenever hvd has made the caller's stream wait."""
+torch computes on the host, without streams, so the host waits whenever hvd has made the caller's
+stream wait."""
 
 import contextlib
 import ctypes
@@ -68,7 +69,7 @@ def install():
     torch.Tensor.get_device = lambda self: 0
     tensors.is_on_gpu = lambda tensor: True
     tensors._current_stream = stream.handle
-    # These need do nothing, because the host has waited for the stream.
+    # These methods need do nothing, because the host has waited for the stream.
     tensors._Stream.mark = tensors._Stream.free_cache = lambda self: None
     tensors._Stream.follow = tensors._Stream.record = lambda self, _: None
     Waiter._stream_for = lambda self, work: contextlib.nullcontext()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hvd really treats host tensors as tensors on a GPU, on which the other tests rely."""
+"""With pretended_gpu.py hvd really treats host tensors as tensors on a GPU. Other tests rely on
+that."""
 
 import unittest
 

@@ -17,8 +17,7 @@ test that passes. Failed tests run a second time, because a busy machine may exc
 limits.
 
 For current releases of torch: --python $(tests/torch_env.sh). The suite needs the package
-    expecttest,
-which that environment has.
+expecttest, which that environment has.
 """
 
 import argparse
@@ -40,8 +39,8 @@ FEWEST_PASS = 80  # the least number of tests that pass in a whole run, on any s
 
 
 class Failure:
-    """The reason of a failure, which occurs with these backends, with torch before this version,
-    and on fewer than this number of ranks."""
+    """The reason why a test fails with these backends, with torch before this version, and on fewer
+    than this number of ranks."""
 
     def __init__(self, reason, backends=('hvd', 'gloo'), before=(99,), ranks=99):
         self.reason = reason

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A rank of a job that runs torch's suite for torch_suite.py. It appends a line for each test to a
-file, and does not run tests again that have a line. HVD_SUITE_KNOWN names the tests that are
+file, and skips tests that have a line from an earlier job. HVD_SUITE_KNOWN names the tests that are
 expected to fail. They run last, and the job continues after them."""
 
 import faulthandler
@@ -17,7 +17,8 @@ import torch.distributed as dist
 from torch.testing._internal import common_distributed, common_utils
 
 RANK, SIZE = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])
-# Releases after 1.13 run tests of groups of some ranks only on eight or more ranks; three suffice.
+# Releases after 1.13 skip tests of groups of some ranks if the job has fewer than eight ranks.
+# Three suffice.
 common_distributed.skip_if_small_worldsize = unittest.skipIf(SIZE < 3, 'it needs three ranks')
 
 from torch.testing._internal.distributed import distributed_test as suite  # noqa: E402
@@ -52,7 +53,7 @@ def take_the_place_of_gloo():
 
 
 class TypeOfGroups(type):
-    """A type whose instances are groups of hvd, for older torch, which calls ProcessGroupGloo()."""
+    """A type whose instances are groups of hvd. Older torch calls it as ProcessGroupGloo()."""
 
     def __call__(cls, *arguments, **named):
         return group_of_older_torch(*arguments, **named)
@@ -126,7 +127,7 @@ def leave(word):
     try:
         if word == 'failed' and BACKEND == 'hvd':
             from horovod.common.basics import basics
-            basics.shutdown()  # others may wait for this rank
+            basics.shutdown()  # other ranks may wait for this one, and now get an error
         if dist.is_initialized():
             dist.destroy_process_group()
     except BaseException as failure:
@@ -144,7 +145,7 @@ def take(number, name):
     test = Suite(name)
     test.rank = RANK
     test.file_name = os.path.join(DIRECTORY, f'store.{os.getppid()}.{number}')
-    # This test has a time limit of one second, within which rank 0 may not listen yet: use a file.
+    # HURRIED gives the ranks one second to meet, in which rank 0 may not listen yet: use a file.
     suite.INIT_METHOD = f'file://{test.file_name}.again' if name == HURRIED else 'env://'
     suite.Barrier.barrier_id = 0
     if RANK == 0:
