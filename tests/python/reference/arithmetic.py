@@ -2,10 +2,9 @@
 """Computes reductions in plain arithmetic, and the largest allowed error of a result.
 
 Integers are exact: they are computed with Python's integers and then wrapped. Floats are computed
-    in
-double precision or better, from inputs that their type can represent; a result may differ only by
-the roundings that the type and the number of ranks make necessary. Arrays that stand for floats of
-any type are float64 here. Bool arrays are bool, integer arrays have their own type.
+in double precision or better, from inputs that their type can represent. A result may differ only
+by the roundings that the type and the number of ranks make necessary. Arrays of all float types are
+float64 here; bool and integer arrays have their own type.
 """
 
 import math
@@ -35,14 +34,15 @@ def smallest(dtype):
 
 
 def rounded(values, dtype):
-    """Returns the nearest numbers of the type. Numbers that are too large stay as they are."""
+    """Rounds to the nearest numbers of the type. Numbers that are too large for it stay as they
+    are."""
     values = np.asarray(values, np.float64)
     exponent = np.maximum(np.frexp(values)[1] - _SIGNIFICAND[dtype], _SMALLEST[dtype])
     return np.ldexp(np.rint(np.ldexp(values, -exponent)), exponent)
 
 
 def carrier(dtype):
-    """Returns the NumPy type of the arrays that stand for arrays of the type."""
+    """Returns the NumPy type in which this module keeps arrays of the type."""
     return np.dtype('float64' if dtype in FLOATS else dtype)
 
 
@@ -65,8 +65,8 @@ def _truncated(number, limits):
 
 
 def scaled_integers(values, factor, dtype, divisor=1):
-    """Returns integers times a factor over a divisor, in double precision, truncated. With the
-    factor 1 the division is exact."""
+    """Returns integers times ``factor`` divided by ``divisor``, computed in double precision and
+    truncated. With the factor 1 the division is exact."""
     if factor == 1.0:
         flat = [_quotient(int(value), divisor) for value in values.ravel()]
     else:
@@ -94,14 +94,14 @@ def _reduce_booleans(op, inputs):
 
 
 def _finite(values):
-    """Returns the magnitudes, for error bounds; 0 for values that are not finite."""
+    """Returns the absolute values, for error bounds; 0 for values that are not finite."""
     magnitudes = np.abs(values)
     return np.where(np.isfinite(magnitudes), magnitudes, 0)
 
 
 def _reduce_floats(op, dtype, inputs, pre, post):
-    """Returns the result, the sum of the magnitudes to which a rounding error is relative, and the
-    number of roundings."""
+    """Returns the result, the magnitude to which its rounding errors are relative, and the number
+    of roundings."""
     wide = np.stack([np.asarray(each, _PRECISE) for each in inputs]) * _PRECISE(pre)
     count = len(inputs)
     if op in ('Sum', 'Average'):
@@ -115,8 +115,8 @@ def _reduce_floats(op, dtype, inputs, pre, post):
 
 
 def _pair(left, right):
-    """Returns the Adasum of two vectors. Each is a pair of its values and the bounds of their
-    magnitudes."""
+    """Returns the Adasum of two vectors. A vector is a pair of arrays: its values, and upper bounds
+    of their absolute values."""
     (a, size_a), (b, size_b) = left, right
     dot, square_a, square_b = (a * b).sum(), (a * a).sum(), (b * b).sum()
     share_a = dot / square_a / 2 if square_a != 0 else 0
@@ -139,9 +139,9 @@ def _adasum(inputs, pre, post):
 
 
 def reduced(op, dtype, inputs, scale=(1.0, 1.0), wire=None):
-    """Returns the reduction of arrays of the type, one for each rank, and its largest absolute
-    error, as an array; 0 for integers and booleans. ``wire``: the 16-bit type in which floats
-    travel."""
+    """Reduces arrays of the type, one of each rank. Returns the result and an array of the largest
+    allowed absolute errors; 0 for integers and booleans. ``wire``: the 16-bit type in which floats
+    travel between ranks, or None for their own type."""
     pre, post = scale
     if dtype == 'bool':
         return _reduce_booleans(op, inputs), 0
@@ -155,8 +155,7 @@ def reduced(op, dtype, inputs, scale=(1.0, 1.0), wire=None):
         work = 'float64' if dtype == 'float64' and not wire else 'float32'
         error = roundings * unit(work) * bound
         types = {dtype} | ({wire} if wire else set())
-        # Each rank rounds the values that it sends; the result is rounded to each of the types
-        # once.
+        # Each rank rounds the values that it sends. The result is rounded once to each type.
         if wire not in (None, dtype):
             error = error + (roundings if op == 'Adasum' else len(inputs)) * unit(wire) * bound
         error = error + sum(unit(each) for each in types) * _finite(result)
@@ -165,8 +164,8 @@ def reduced(op, dtype, inputs, scale=(1.0, 1.0), wire=None):
 
 
 def divided_rows(values, factor, count, dtype):
-    """Returns gathered rows of a float type times a factor over the number of ranks, and the
-    largest error."""
+    """Returns gathered rows of a float type, times ``factor`` and divided by ``count``, the number
+    of ranks, and the largest allowed error."""
     exact = np.asarray(values, _PRECISE) * _PRECISE(factor) / count
     with np.errstate(all='ignore'):
         error = 5 * unit(dtype) * _finite(exact) + smallest(dtype)
@@ -174,7 +173,7 @@ def divided_rows(values, factor, count, dtype):
 
 
 def agree(result, expected, error):
-    """Whether the arrays are equal, except for the error; NaN equals NaN."""
+    """Whether the arrays are equal, except for the allowed error. NaN equals NaN."""
     if result.shape != expected.shape or result.dtype != expected.dtype:
         return False
     if result.dtype.kind != 'f':

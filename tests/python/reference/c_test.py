@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the collectives of libhvd on NumPy arrays with the reference. The test makes the same
-calls as the front ends."""
+"""Compares the collectives of libhvd on NumPy arrays with the reference. The test starts them with
+the functions that the front ends use."""
 
 import ctypes
 import types
@@ -46,9 +46,9 @@ def _taken(request, index, like):
 
 
 class Functions:
-    """Functions that start collectives. Each gets the arrays of a group, the names of their dtypes,
-    and the arguments of the front ends' functions. It returns a request whose result is the list of
-    arrays; for an alltoall, a pair of that list and the received splits."""
+    """Functions that start collectives. Each takes the arrays of a group, the names of their
+    dtypes, and the arguments of the front ends' functions. It returns a request. The result of the
+    request is the list of arrays; for an alltoall, a pair of that list and the received splits."""
 
     @staticmethod
     def allreduce(arrays, dtypes, op, prescale_factor, postscale_factor, process_set):

@@ -20,7 +20,8 @@ _SCALES = (0.5, 1 / 3, 2.0, -1.5, 0.1, 3.0)
 
 @dataclass(frozen=True)
 class Case:
-    """One collective. ``shapes`` and ``dtypes`` have a member for each tensor of a group."""
+    """A collective with its arguments. ``shapes`` and ``dtypes`` have an element for each tensor of
+    a group."""
     number: int
     kind: str  # allreduce, reducescatter, allgather, broadcast, alltoall, sparse, mixed
     op: str  # one of OPS; '' if the collective does not reduce
@@ -31,18 +32,18 @@ class Case:
     set_index: int  # index in the list of sets; 0 is the global set
     variant: str = ''  # the function of the front end
     layout: str = 'plain'  # or transposed, strided, offset: the memory layout of tensors
-    values: str = 'small'  # or wide, special
+    values: str = 'small'  # or wide, special: see draw()
     scale: tuple = (1.0, 1.0)
     compression: str = 'none'
     root: int = 0
-    rows: tuple = ()  # the number of rows on each rank of the set, if they differ
-    splits: tuple = ()  # for an alltoall, a tuple for each rank of the set
+    rows: tuple = ()  # the number of rows on each rank of the set; (): that of the shapes
+    splits: tuple = ()  # of an uneven alltoall: a tuple for each rank of the set
 
     def size(self):
         return len(self.ranks)
 
     def is_sparse(self, index):
-        """Whether a tensor is sparse: in a mixed group, every second one."""
+        """Whether a tensor is sparse. In a mixed group, every second tensor is."""
         return self.kind == 'sparse' or (self.kind == 'mixed' and index % 2 == 1)
 
     def shape(self, index, place):
@@ -57,7 +58,7 @@ class Case:
         return [self._values(seed, index, place) for place in range(self.size())]
 
     def indices(self, seed, index, place):
-        """Returns the indices of a rank's rows of a sparse tensor; some occur twice."""
+        """Returns the indices of the rows in a rank's sparse tensor; some indices occur twice."""
         random = np.random.RandomState([seed, self.number, index, place, 7])
         return random.randint(0, 4, self.shape(index, place)[0])
 
@@ -95,9 +96,9 @@ class Drawer:
         self._sets = sets
 
     def all(self):
-        """Yields cases for each collective with each op and dtype of the front end, and each of its
-        functions and compressions, in the order of their numbers. A front end lists functions for
-        one tensor and for a group alternately, so that each dtype gets both."""
+        """Yields cases for each collective with each op and dtype of the front end, in the order of
+        their numbers. Functions and compressions are drawn. A front end lists functions for one
+        tensor and for a group alternately, so that each dtype gets both."""
         wanted = [each for kind in self._front.kinds for each in self._of_kind(kind)]
         for number, (kind, op, dtype) in enumerate(wanted):
             yield self._draw(number, kind, op, dtype)
@@ -107,7 +108,7 @@ class Drawer:
         taken = ('',) if kind not in REDUCTIONS else OPS if kind == 'allreduce' else OPS[:2]
         for op, dtype in itertools.product(taken, dtypes):
             yield from [(kind, op, dtype)] * self._front.repeats
-        for op in OPS[2:] if taken == OPS[:2] else ():  # rejected for every dtype
+        for op in OPS[2:] if taken == OPS[:2] else ():  # rejected for every dtype, so test one
             yield from [(kind, op, dtypes[self._seed % len(dtypes)])] * self._front.repeats
 
     def _draw(self, number, kind, op, dtype):
@@ -140,7 +141,8 @@ class Drawer:
         return one_of(shapes)
 
     def _dtypes(self, kind, op, dtype, count, one_of):
-        """Returns the dtypes of a group. The other tensors have any type that the op accepts."""
+        """Returns the dtypes of a group: ``dtype`` for the first tensor, and for the others any
+        type that the op accepts."""
         likely = FLOATS if op == 'Adasum' else ALL if op != 'Average' else ALL[:-1]
         others = [each for each in self._front.dtypes(kind) if each in likely]
         return (dtype, *(one_of(others) for _ in range(count - 1)))
@@ -158,8 +160,8 @@ class Drawer:
             return replace(case, rows=self._rows(case, random))
         if case.kind == 'broadcast':
             return replace(case, root=int(one_of(case.ranks)))
-        # An alltoall of equal parts; always for scalars, whose splits each rank would reject by
-        # itself.
+        # Equal parts, without splits. An alltoall of scalars always has equal parts, because each
+        # rank would reject splits by itself, before the ranks agree on the error.
         if random.randint(3) == 0 or () in case.shapes:
             return replace(case, rows=(int(size * random.randint(4)),) * size)
         splits = tuple(tuple(int(each) for each in random.randint(0, 4, size))

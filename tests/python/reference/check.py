@@ -42,7 +42,8 @@ _MOST_FAILURES = 8  # failures that are printed in full
 @dataclass
 class Outcome:
     """The outcome of a case. ``results``: pairs of an array and the name of its dtype. ``after``:
-    the inputs after the call. ``indices``: those of sparse tensors, and None for dense ones."""
+    the inputs after the call. ``indices``: for each tensor, the indices of its rows if it is
+    sparse, otherwise None. ``received``: the received splits of an alltoall."""
     results: list
     after: list
     indices: list = field(default_factory=list)
@@ -88,7 +89,7 @@ class Expected:
         self._front, self._case, self._seed, self._place = front, case, seed, place
 
     def of(self, index):
-        """Returns the expected array of one tensor, its largest error and its dtype."""
+        """Returns the expected array of one tensor, its largest allowed error and its dtype."""
         case, dtype = self._case, self._case.dtypes[index]
         inputs = case.inputs(self._seed, index)
         if case.is_sparse(index):
@@ -110,7 +111,7 @@ class Expected:
             0, dtype
 
     def _rows(self, gathered, dtype):
-        """Returns the same for a sparse tensor with these gathered rows."""
+        """Returns what of() returns for a sparse tensor, from the gathered rows of all ranks."""
         factor = self._case.scale[0] * self._case.scale[1]
         if self._case.op == 'Sum' and dtype in INTEGERS:
             return arithmetic.scaled_integers(gathered, factor, dtype), 0, dtype
@@ -157,7 +158,7 @@ def arguments(case, hvd, process_set, place):
 
 
 class ReferenceTest(unittest.TestCase):
-    """The base of the tests of each front end, which set ``front``."""
+    """The base of the tests. The test of a front end sets ``front`` to its description."""
 
     front = None
 
@@ -231,8 +232,8 @@ class ReferenceTest(unittest.TestCase):
         return None
 
     def changed(self, case, outcome, index, result):
-        """Checks that an operation in place has overwritten its input with the result, and that
-        others have not changed it. Returns a text that says what is wrong, or None."""
+        """Checks that an operation in place has overwritten its input with the result, and that any
+        other operation has left it unchanged. Returns a text that says what is wrong, or None."""
         if case.is_sparse(index):
             return None
         place = case.ranks.index(basics.rank())

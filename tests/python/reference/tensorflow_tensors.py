@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from reference.arithmetic import FLOATS
 
-tf.get_logger().setLevel('ERROR')  # tests make many functions, and are told that it is slow
+tf.get_logger().setLevel('ERROR')  # no warnings that many tf.functions are slow: tests need many
 
 
 def tensor(values, dtype):

@@ -69,7 +69,7 @@ class TensorFlow:
         if case.variant.startswith('graph'):
             call = tf.function(call)
             call()
-            call()  # from its second run on, a node keeps its request and starts it again
+            call()  # a node keeps the request of its second run and restarts it in later runs
         results = call()
         received = None
         if case.splits:

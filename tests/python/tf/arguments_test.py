@@ -17,13 +17,15 @@ GOOD = {'tensor': lambda: tf.ones((4, 2)), 'tensors': lambda: [tf.ones((4, 2))],
         'variables': lambda: [tf.Variable(1.0)], 'file_path': lambda: '/',
         'gradtape': tf.GradientTape, 'op': lambda: None, 'average': lambda: None,
         'process_set': lambda: hvd.global_process_set}
-EXCUSED = {('add_process_set', 'process_set')}  # accepts ranks, too, and has Horovod's text
+# The argument may also be a list of ranks, and its error has Horovod's text.
+EXCUSED = {('add_process_set', 'process_set')}
 # TensorFlow converts these arguments to tensors and raises its own errors.
 EXCUSED |= {(name, argument) for name in wrong_arguments.functions_of(hvd)
             for argument in ('tensor', 'tensors', 'splits', 'device_dense', 'device_sparse')}
-EXCUSED |= {('broadcast_global_variables', 'root_rank')}  # for graphs of TensorFlow 1
-# These check their arguments later, when the returned function is called; and names of operations.
+EXCUSED |= {('broadcast_global_variables', 'root_rank')}  # works in graphs of TensorFlow 1 only
+# The function that broadcast_object_fn returns checks them when it is called.
 EXCUSED |= {('broadcast_object_fn', argument) for argument in ('root_rank', 'name', 'process_set')}
+# TensorFlow checks the names of operations.
 EXCUSED |= {(name, 'name') for name in wrong_arguments.functions_of(hvd) if name.endswith('_op')}
 EXCUSED |= {('handle_average_backwards_compatibility', 'average')}
 

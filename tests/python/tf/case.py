@@ -13,7 +13,7 @@ os.environ.setdefault('TF_CPP_MIN_LOG_LEVEL', '2')
 import numpy as np
 import tensorflow as tf
 
-tf.get_logger().setLevel('ERROR')  # tests make many functions, and are told that it is slow
+tf.get_logger().setLevel('ERROR')  # no warnings that many tf.functions are slow: tests need many
 
 import horovod.tensorflow as hvd
 

@@ -96,7 +96,7 @@ class Job:
 
 
 class Service(Case):
-    """The service in an environment with a proxy that cannot reach the nodes."""
+    """The service must work although the environment names a proxy that cannot reach the nodes."""
 
     def setUp(self):
         nobody = 'http://127.0.0.1:9'
@@ -106,8 +106,9 @@ class Service(Case):
 
     @contextlib.contextmanager
     def service(self, *options, workers=2):
-        """A context manager that starts a job of workers, returns its TfDataServiceConfig, and ends
-        it. A failure on one rank, also in the block, fails on all ranks, so that none waits."""
+        """A context manager that starts a job of workers, yields its TfDataServiceConfig, and ends
+        the job. If one rank fails, also in the block, the test fails on all ranks, so that no rank
+        waits for another."""
         job = Job(workers, options) if hvd.rank() == 0 else None
         failure, config = hvd.broadcast_object(job and job.begin())
         if config:
@@ -139,7 +140,8 @@ class Service(Case):
                 shared = squares().repeat().send_to_data_service(config, hvd.rank(), hvd.size(),
                                                                  reuse_dataset=True)
                 steps = sum(1 for _ in shared.take(2 * ROWS))
-                self.assertLess(hvd.rank(), hvd.size() - 1, 'of the last rank')  # fails on all ranks
+                # Fails on the last rank; service() then fails on all ranks.
+                self.assertLess(hvd.rank(), hvd.size() - 1, 'of the last rank')
         self.assertEqual(steps, 2 * ROWS)
 
     def test_a_service_that_does_not_start_is_an_error_on_all_ranks(self):
@@ -159,7 +161,8 @@ class Service(Case):
 
 
 class File(Case):
-    """The file that compute_worker.main writes on these ranks; a thread of rank 0 reads it."""
+    """The configuration file. compute_worker.main, which these ranks run, writes it, and a thread
+    of rank 0 reads it."""
 
     def setUp(self):
         self.directory = tempfile.mkdtemp(prefix='hvd-test-')
@@ -168,8 +171,8 @@ class File(Case):
         self.stale = TfDataServiceConfig(1, 1, 'compute', {'nowhere': [('nowhere', 1)]}, b'')
 
     def serve(self, talk):
-        """Runs the service until ``talk`` returns, a function of the TfDataServiceConfig that must
-        not fail."""
+        """Runs the service until ``talk``, which gets the TfDataServiceConfig, returns without an
+        error."""
         def visit():
             config = TfDataServiceConfig.read(self.path, wait_for_file_creation=True)
             talk(config)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hvd_tensorflow.so finds the device of a kernel in the real TensorFlow. How it gets from there to
-the stream of a GPU is tested on stand-ins only."""
+"""hvd_tensorflow.so finds the device of a kernel in the real TensorFlow. How it finds the stream of
+a GPU from the device is tested on stand-ins only."""
 
 import os
 

@@ -81,7 +81,8 @@ class States(Case):
         if hvd.rank() > 0:
             with self.assertRaisesRegex(ValueError, STATE_OF_OTHERS):
                 state.sync()
-            hvd.broadcast_variables(make(0), 0)  # rank 0 broadcasts its own
+            # Take part in the broadcasts of rank 0, whose sync() has no error.
+            hvd.broadcast_variables(make(0), 0)
             hvd.broadcast_object(None)
         else:
             state.sync()
@@ -169,8 +170,8 @@ class Failures(Case):
         hvd.init()
 
     def outlive(self, collective):
-        """Lets rank 0 leave the job, so that the collective of the others fails. Returns the
-        exception that ``run`` raises."""
+        """Makes a collective of the other ranks fail, because rank 0 calls shutdown(). Returns the
+        text of the HorovodInternalError that hvd.elastic.run passes on."""
         @hvd.elastic.run
         def train(state):
             if hvd.rank() == 0:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors are reported on every rank, and the job continues; and process sets."""
+"""Errors are raised on every rank, and the job continues. Some tests use process sets."""
 
 import numpy as np
 import tensorflow as tf

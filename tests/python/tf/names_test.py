@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Undocumented names of Horovod that tests and other projects use."""
+"""Undocumented names of Horovod that Horovod's tests and other projects use."""
 
 import numpy as np
 import tensorflow as tf

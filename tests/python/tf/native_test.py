@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The library of TensorFlow's operations: errors if it is missing; and the order of collectives in
-a graph whose nodes occupy a thread while they wait, as before TensorFlow 2.13."""
+"""The library of TensorFlow's operations: errors if it is missing or does not fit, and the order of
+collectives in the graphs of TensorFlow before 2.13, whose nodes occupy a thread while they
+wait."""
 
 import ctypes
 import unittest.mock
@@ -71,7 +72,7 @@ class Turns(Case):
 
     def run_in_turn(self, make, collectives):
         """Runs the operation that ``make`` returns in a session with one thread, and returns its
-        result. Checks that the graph has so many collectives, one after the other."""
+        result. Checks that the graph has this number of collectives, one after the other."""
         with tf.Graph().as_default() as graph:
             wanted = make()
             ours = [each for each in graph.get_operations()

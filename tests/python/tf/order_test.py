@@ -62,7 +62,8 @@ class Order(Case):
                     self.check_all(session.run(results))
 
     def test_a_chain_goes_on_behind_one_that_has_to_wait(self):
-        """The first allreduce of one rank is the last one that the next rank can start."""
+        """Even ranks start the allreduce crossing.x first; odd ranks can start it only after a
+        chain of other allreduces."""
         mine = tf.Variable(values(hvd.rank(), (9,)))
 
         @tf.function
