@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An operation for the real TensorFlow that returns 1 if its kernel finds the device on
- * which it runs: it looks for a CPU device in the place where hvd_tensorflow.so looks for
- * a GPU. */
+/* An operation for the real TensorFlow. It returns 1 if its kernel finds the device on
+ * which it runs: it looks for a CPU device where hvd_tensorflow.so looks for a GPU. */
 #include "contrib/python/native/tensorflow/object.h"
 #include "contrib/python/native/tensorflow/shapes.h"
 #include "gpu_binding/base/attr.h"

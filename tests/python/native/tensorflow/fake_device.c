@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C++ objects of the TensorFlow stand-in, in the layout of the C++ binary interface
- * of Linux. An object begins with a pointer to the third word of a table. The second word
- * of the table points to the type_info, whose second word points to the name. The other
- * words of a context are numbers and invalid addresses. */
+/* The C++ objects of the TensorFlow stand-in, in the layout of the C++ ABI of Linux. An
+ * object begins with a pointer to the third word of its virtual table. The second word of
+ * the table points to the type_info, whose second word points to the type's name. The
+ * other words of a kernel's context are numbers and invalid addresses. */
 #include "tests/python/native/tensorflow/fake_device.h"
 
 #include <stdatomic.h>
@@ -29,7 +29,7 @@ struct table {
 
 struct stream {
     const void *table;
-    void *handle; /* of CUDA */
+    void *handle; /* CUDA's stream */
 };
 
 struct device_context {
@@ -53,7 +53,7 @@ static const struct type cpu_type = {.name = "N10tensorflow16ThreadPoolDeviceE"}
 static const struct type context_type = {.name = "N10tensorflow16GPUDeviceContextE"};
 static const struct type stream_type = {.name = "N15stream_executor3gpu10CudaStreamE"};
 
-/* A TensorFlow for CPUs does not have the table of GPUDevice. */
+/* A TensorFlow for CPUs does not export the virtual table of GPUDevice. */
 #if FAKE_TENSORFLOW == 1
 #define _ZTVN10tensorflow9GPUDeviceE another_table
 #endif
@@ -71,7 +71,7 @@ static struct device gpu = {.table = _ZTVN10tensorflow9GPUDeviceE.functions,
                             .information = &information};
 static struct device cpu = {.table = cpu_table.functions};
 static bool is_lost;
-static char *arena; /* on the device */
+static char *arena; /* device memory from which outputs are allocated */
 static atomic_size_t arena_used;
 
 void fake_use_stream(void *handle)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The C++ objects of the TensorFlow stand-in that a kernel's context leads to. */
+/* The C++ objects of the TensorFlow stand-in that the library reaches from a kernel's
+ * context. */
 #ifndef FAKE_DEVICE_H
 #define FAKE_DEVICE_H
 
@@ -14,7 +15,7 @@ enum {
 /* The beginning of an OpKernelContext, and its parameters. */
 struct fake_context_words {
     void *words[FAKE_CONTEXT_WORDS];
-    void **parameters; /* [FAKE_PARAMETER_WORDS] */
+    void **parameters; /* an array of FAKE_PARAMETER_WORDS */
 };
 
 /* Allocates memory on the device, as TensorFlow's allocator does: from any thread,

@@ -25,7 +25,7 @@ struct TF_Tensor {
     int ndim;
     int64_t dims[FAKE_MOST_DIMS];
     void *data;
-    void *own; /* on the host, freed with the tensor */
+    void *own; /* host memory that is freed with the tensor, or NULL */
 };
 
 struct TF_KernelBuilder {
@@ -43,7 +43,7 @@ struct TF_OpKernelConstruction {
     bool has_failed;
 };
 
-/* Begins as the C++ object does. */
+/* The first member has the layout of TensorFlow's C++ object. */
 struct TF_OpKernelContext {
     struct fake_context_words words;
     struct fake_run *run;
@@ -51,7 +51,7 @@ struct TF_OpKernelContext {
     void *kernel;
 };
 
-/* A std::function<void()>. */
+/* The layout of a std::function<void()>. */
 struct TF_AsyncOpKernelDoneCallback {
     void *storage[2];
     void *manager;
@@ -262,7 +262,8 @@ bool fake_is_on_host(const char *op, const char *device, const char *argument)
 
 static const char *text_of(const struct fake_run *run, const char *name)
 {
-    return strcmp(name, "tensor_name") == 0 ? run->name : "1.0"; /* otherwise a factor */
+    /* other names are scale factors */
+    return strcmp(name, "tensor_name") == 0 ? run->name : "1.0";
 }
 
 HVD_EXPORT void TF_OpKernelConstruction_GetAttrSize(struct TF_OpKernelConstruction *made,

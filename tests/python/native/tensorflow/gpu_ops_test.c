@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests TensorFlow's operations on a GPU, in each rank of a job, on stand-ins for CUDA,
- * NCCL and TensorFlow.
+/* Runs TensorFlow's GPU operations in each rank of a job. Stand-ins replace CUDA, NCCL
+ * and TensorFlow.
  *
  * usage: gpu_ops_test LIBRARY [lost]
  *
  *     LIBRARY  hvd_tensorflow.so
- *     lost     contexts do not lead to the device
+ *     lost     the library cannot find the device from a kernel's context
  *
- * As in TensorFlow, inputs are computed late on the device's stream, and the stream still
- * uses the memory of an output when the kernel gets it. */
+ * As in TensorFlow, the device's stream computes the inputs late, and still uses the
+ * memory of an output when the kernel gets it. */
 #include <dlfcn.h>
 #include <semaphore.h>
 #include <stdio.h>
@@ -33,13 +33,13 @@ enum {
 
 static int rank, size;
 static void *stream;
-static float *scratch; /* on the device */
+static float *scratch; /* device memory that copies use to delay the stream */
 static bool is_lost;
 
 /* --- memory --- */
 
-/* Returns memory on the device for the values of all ranks. The stream writes the first
- * COUNT values, late. */
+/* Returns device memory for the values of all ranks. The stream writes the first COUNT
+ * values, late. */
 static float *late_values(float value)
 {
     static float values[MOST_TENSORS][COUNT]; /* source of the copies on the stream */
@@ -56,7 +56,7 @@ static float *late_values(float value)
     return memory;
 }
 
-/* Whether the memory has `count` equal values, seen from the end of the stream. */
+/* Whether the memory has `count` equal values when the stream has finished its work. */
 static bool holds(const void *memory, int count, float value)
 {
     static float got[MOST_RANKS * COUNT];
@@ -168,7 +168,7 @@ static void test_allreduce(void)
 
 struct gate {
     sem_t opened;
-    atomic_bool is_late; /* whether the gate stayed shut for PATIENCE_S */
+    atomic_bool is_late; /* whether PATIENCE_S passed before the gate opened */
 };
 
 static void wait_for_test(void *argument)
@@ -181,7 +181,8 @@ static void wait_for_test(void *argument)
     atomic_store(&gate->is_late, sem_timedwait(&gate->opened, &until) != 0);
 }
 
-/* Blocks the stream until the kernel has run its done callback. */
+/* Checks that a kernel ends while the stream is still blocked. `blocks`: the value of the
+ * operation's attribute of this name. */
 static void test_no_thread_waits(bool blocks)
 {
     struct fake_run run = reduction(blocks ? "blocks" : "in a graph", (float)rank);
@@ -283,7 +284,8 @@ static void test_alltoall(void)
     free(splits);
 }
 
-/* Starts the collectives in a different order on each rank, all before the first wait. */
+/* Each rank starts the collectives in a different order, and waits for the first only
+ * when all have started. */
 static void test_orders(void)
 {
     enum {
@@ -372,7 +374,7 @@ static bool run_on_host(void **kernel, const char *op, int dtype, int64_t rows)
 {
     struct {
         float values[MOST_ROWS * MOST_RANKS];
-    } *memory = calloc(1, sizeof(*memory)); /* new in each run */
+    } *memory = calloc(1, sizeof(*memory)); /* new memory in each run */
     int64_t whole = strcmp(op, "HorovodReducescatter") == 0 ? rows * size : rows;
     struct fake_run run = {.op = op,
                            .device = "CPU",
@@ -430,7 +432,7 @@ static void test_other_tensors(void)
     static const struct {
         int dtype;
         int rows;
-        int restarts; /* expected after this run */
+        int restarts; /* the expected number after this run */
     } runs[] = {{TF_FLOAT, 3, 0}, {TF_FLOAT, 3, 0}, {TF_FLOAT, 2, 0}, {TF_FLOAT, 2, 1},
                 {TF_INT32, 2, 1}, {TF_INT32, 2, 2}, {TF_FLOAT, 3, 2}};
     void *kernel = NULL;
