@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The base class of tests of collectives."""
+"""The base class of the tests of horovod.torch that run in a job."""
 
 import unittest
 
@@ -8,7 +8,7 @@ from inputs import nearly
 
 
 class Case(unittest.TestCase):
-    """A test within a job, which compares results with values that it computes itself."""
+    """A test that runs on all ranks of a job and compares results with values that it computes."""
 
     @classmethod
     def setUpClass(cls):

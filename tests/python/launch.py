@@ -4,7 +4,8 @@ if the test passes on every rank.
 
     HVD_TEST_PYTHON    the interpreter; default /usr/bin/python3
     HVD_TEST_NEEDS     the module that it must have; default torch
-    HVD_TEST_LAUNCHER  the command before "-np N COMMAND", hvdrun of this build; default mpirun
+    HVD_TEST_LAUNCHER  the launcher, which takes "-np N COMMAND"; in a build its hvdrun; default
+                       mpirun
     HVD_TEST_DEVICE    cuda: use this machine's GPUs, see device.py; pretended: see
                        on_torch_distributed/pretended_gpu.py
 """
@@ -43,8 +44,8 @@ print(*(f"{name} {importlib.metadata.version(owners[name][0]).split('+')[0]}"
 
 
 def missing(ranks, modules=NEEDS):
-    """Returns the reason why nothing can be tested here, or None. Prints the versions in a
-    comment."""
+    """Returns the reason why nothing can be tested here, or None. Prints the versions of the
+    modules in a comment."""
     probe = subprocess.run([PYTHON, '-c', LOOK, *modules.split(', ')], capture_output=True,
                            text=True, check=False)
     if probe.returncode != 0:
@@ -61,7 +62,7 @@ def missing(ranks, modules=NEEDS):
 
 
 def launcher(ranks):
-    """Returns the words of the command before the interpreter."""
+    """Returns the launcher and its options: the words of the command before the interpreter."""
     if ranks == 1:
         return []
     chosen = os.environ.get('HVD_TEST_LAUNCHER')

@@ -70,8 +70,8 @@ def _is_set_by(kind, attribute):
 
 
 def difference(found, entry, module):
-    """Returns two texts: how the arguments differ, and which additional ones there are; '' if
-    none."""
+    """Returns two texts: how the arguments differ from Horovod's, and which additional ones there
+    are. A text is '' if there is nothing to say."""
     parameters = list(inspect.signature(found).parameters.values())
     names = [each.name for each in parameters]
     for place, (name, default, is_keyword) in enumerate(entry.arguments):

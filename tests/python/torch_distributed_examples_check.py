@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An example of contrib/examples/torch_distributed learns on two ranks with the backend hvd, with
-the same losses as on one rank and with Gloo. Prints TAP; starts its ranks itself. Argument: its
-name."""
+the same losses as on one rank and with Gloo. Prints TAP; starts its ranks itself. Argument: the
+name of the example."""
 
 import json
 import os

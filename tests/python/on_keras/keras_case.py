@@ -62,7 +62,7 @@ def network(seed, inputs=4):
 
 
 class Case(unittest.TestCase):
-    """A test within a job, which compares results with values that it computes itself."""
+    """A test that runs on all ranks of a job and compares results with values that it computes."""
 
     @classmethod
     def setUpClass(cls):

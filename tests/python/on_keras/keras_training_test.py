@@ -24,8 +24,8 @@ def fit(model, optimizer, inputs, targets, batch, epochs=2, extra=(), **compiled
 
 class Training(Case):
     def _compare(self, make, **compiled):
-        """Trains on all ranks, from different weights, and alone with the data of all ranks;
-        compares the weights."""
+        """Trains on all ranks, which begin with different weights, and in one process with the data
+        of all ranks. Compares the weights after both."""
         inputs, targets = data(hvd.size())
         alone = network(0)
         fit(alone, make(), inputs, targets, BATCH * hvd.size(), **compiled)
@@ -53,7 +53,7 @@ class Training(Case):
         inputs, targets = data(hvd.size())
         for name, module in optimizer_kinds():
             with self.subTest(name):
-                # One step of three passes equals one step with all the data.
+                # One step after STEPS passes equals one step with all the data.
                 alone = network(0)
                 fit(alone, module.SGD(0.1), inputs, targets, inputs.size // 4, 1)
                 together = network(0)

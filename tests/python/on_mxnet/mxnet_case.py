@@ -33,7 +33,7 @@ def mine(shape, dtype='float32', salt=0):
 
 
 class Case(unittest.TestCase):
-    """A test within a job, which compares results with values that it computes with NumPy."""
+    """A test that runs on all ranks of a job and compares results with those of NumPy."""
 
     @classmethod
     def setUpClass(cls):

@@ -47,7 +47,7 @@ def in_both_modes(function):
 
 
 class Case(unittest.TestCase):
-    """A test within a job, which compares results with values that it computes itself."""
+    """A test that runs on all ranks of a job and compares results with values that it computes."""
 
     @classmethod
     def setUpClass(cls):
