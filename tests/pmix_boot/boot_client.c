@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank for the tests of boot; prints what it found in one line.
+/* A rank for the tests of boot; prints what it found in one line. A card is the record
+ * that a rank publishes in a boot; a wrong one may be left from an earlier boot.
  *
  *   boot_client show [SECONDS]          this rank's numbers and the hosts of all ranks
  *   boot_client among LIST [SECONDS]    the same in a job of the ranks in LIST ("2,0,1")
  *   boot_client regroup N FILE          four ranks boot N times, in pairs or all together
  *   boot_client cycles N FILE [SECONDS]
- *                                       boots N times; prints what grew and how many
- *                                       cards were old. FILE is empty, and the same for
- *                                       all ranks of this machine
+ *                                       boots N times; prints how many cards were wrong
+ *                                       and the growth of descriptors, threads, memory.
+ *                                       All ranks of this machine name the same FILE,
+ *                                       which is empty
  *   boot_client untouched               prints what boot has changed in this process
- *   boot_client reaping                 show, in a program that waits for every child */
+ *   boot_client reaping                 show, while a signal handler reaps children */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,7 +33,9 @@
 struct card {
     int pid;
     int cycle;
-    char tail[40]; /* cards of ranks differ in length: rank + 1 bytes of this count */
+    /* a card has (rank % 40) + 1 of these bytes, so that cards of ranks differ in
+     * length */
+    char tail[40];
 };
 
 /* --- show --------------------------------------------------------------------------- */
@@ -49,7 +53,8 @@ static size_t card_bytes(int rank)
     return offsetof(struct card, tail) + (size_t)(rank % 40) + 1;
 }
 
-/* Returns the launcher's number of this rank; only to give cards different lengths. */
+/* Returns this rank's number as the launcher gave it. Only the length of the card depends
+ * on it. */
 static int launched_rank(void)
 {
     const char *pmix = getenv("PMIX_RANK");
@@ -224,8 +229,8 @@ static int cycles(int count, const char *path, int timeout_ms)
 
 /* --- regroup ------------------------------------------------------------------------ */
 
-/* Boots in three lists, each with some of the ranks, then with all. A rank does not wait
- * for ranks that are not in its list. */
+/* Boots in cycles of four: three times in several jobs, each with some of the ranks, then
+ * in one job of all. A rank does not wait for ranks of other jobs. */
 static int regroup(int count, const char *path)
 {
     static const char *const lists[3][4] = {

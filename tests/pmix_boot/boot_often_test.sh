@@ -9,7 +9,8 @@
 hvdrun=$1 client=$2
 limit=$((10 * limit)) # for hundreds of boots, each of which has the usual limit elsewhere
 
-# Rank 1 is killed while it waits, and rank 0 starts when rank 1 is gone. A line in a pipe gives the order.
+# Rank 1 is killed while it waits for rank 0, and rank 0 boots when rank 1 is gone. Each rank waits for a line
+# from its pipe.
 a_rank_dies_while_it_waits()
 {
     mkfifo "$work/order0" "$work/order1"
@@ -31,7 +32,7 @@ a_rank_dies_while_it_waits()
 
 boot_again_and_again()
 {
-    # A sanitizer would keep freed memory.
+    # AddressSanitizer would keep freed memory for a while, which looks like growth.
     local give_back=quarantine_size_mb=0:thread_local_quarantine_size_kb=0
     succeeds "4 ranks boot 300 times" env ASAN_OPTIONS="${ASAN_OPTIONS-}:$give_back" \
         timeout "$limit" "$hvdrun" -np 4 "$client" cycles 300 "$work/counter"
@@ -61,7 +62,7 @@ mpirun_again_and_again()
         tap_skip "ranks of mpirun boot often" "this build has no PMIx"
         return
     }
-    # A fence would take a minute if it waited for a rank that the server no longer counts.
+    # A PMIx fence would take a minute if it waited for a rank that the server no longer counts.
     succeeds "4 ranks of mpirun boot 300 times" timeout "$limit" \
         mpirun --allow-run-as-root --oversubscribe -np 4 "$client" cycles 300 "$work/counter2" 100
     tap_note "$(cat "$work/output")"

@@ -7,8 +7,8 @@
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/slurm.sh"
 
-# missing_ranks RANK HOST: that rank does not boot, and ends after the others. Each of the others holds a
-# lock until it ends, and reports when it has the lock.
+# missing_ranks RANK HOST: that rank does not boot, and ends after the others. It waits until each of them
+# has reported through a pipe that it holds a shared lock, then until all have ended and released the lock.
 missing_ranks()
 {
     local rank=$1 host=$2
@@ -23,8 +23,8 @@ missing_ranks()
         "^error -6: 1 of 4 ranks did not start within 10 s: rank $rank \(on $host\);"
 }
 
-# A node leaves the step when its only rank ends. Slurm 24.11 then waits for that node instead of answering
-# PMIx, so the other ranks cannot learn which ranks are there.
+# Rank 3 is the only rank of its node, and ends at once, so that the node leaves the step. Slurm 24.11 then
+# waits for that node instead of answering PMIx, and the other ranks cannot learn which ranks are there.
 missing_nodes()
 {
     said step --mpi=pmix -K0 -N 2 -n 4 -m plane=3 sh -c \
@@ -33,7 +33,7 @@ missing_nodes()
         '^error -6: (1 of 4 ranks did not start within 10 s: rank 3 \(on n2\);|rank . found 1 of 4 ranks within 10 s, then .*stopped answering)'
 }
 
-# Counts the processes of all nodes, from outside the cluster.
+# Finds processes of all nodes, because all nodes of the test run on this machine.
 three_are_there()
 {
     [ "$(pgrep -cf "^\./boot_client show 120\\.$$\$")" = 3 ]
@@ -59,8 +59,8 @@ again_and_again()
         'descriptors \+0 threads \+0 memory (-[0-9]+|\+[0-9]{1,2}|\+[12][0-9]{2}) kB'
 }
 
-# in_lists LIST...: each rank joins its list. A rank that is done waits for the others, as ranks of a job do,
-# because a node does not answer questions any more when its last task ends.
+# in_lists LIST...: rank 0 joins the job of the ranks in the first LIST, rank 1 that of the second, ... A rank
+# that is done waits for the others, because a node answers no more PMIx requests when its last task has ended.
 in_lists()
 {
     said step --mpi=pmix -N 2 -n 4 --ntasks-per-node=2 sh -c 'exec 9>>counter; flock -s 9
@@ -93,6 +93,6 @@ missing_ranks 3 n2
 missing_nodes
 late_rank
 some_of_the_ranks
-: >"$home/counter" # no rank has counted yet
+: >"$home/counter" # the counter of `cycles` starts at 0
 again_and_again
 tap_done

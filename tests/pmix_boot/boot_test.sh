@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Boots through hvdrun's rendezvous service, and through a real PMIx server, that of Open MPI's mpirun.
-# usage: boot_test.sh HVDRUN BOOT_CLIENT [PMIX_VERSION]    pmix_version.c, unless the programs have sanitizers
+# usage: boot_test.sh HVDRUN BOOT_CLIENT [PMIX_VERSION]
+# PMIX_VERSION is the library of pmix_version.c; it is left out if the programs have sanitizers.
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
 hvdrun=$1 client=$2 pmix_version=${3-}
 
-# launch N COMMAND...: starts N ranks by $by.
+# launch N COMMAND...: starts N ranks by the launcher $by.
 launch()
 {
     case $by in
@@ -27,7 +28,7 @@ ranks_find_each_other()
     succeeds "the $size ranks have the same secret" test "$secrets" = 1
 }
 
-# with_rank RANK COMMAND SECONDS: all ranks boot; this rank runs COMMAND before.
+# with_rank RANK COMMAND SECONDS: four ranks boot with this time limit; RANK runs COMMAND before it boots.
 with_rank()
 {
     local rank=$1 does=$2 seconds=$3
@@ -36,7 +37,7 @@ with_rank()
         "$0" show "$3" || true' "$client" "$rank" "$does" "$seconds"
 }
 
-# there_are NUMBER SECONDS: NUMBER ranks boot with this time limit, which no other test uses.
+# there_are NUMBER SECONDS: NUMBER ranks are in boot. The time limit SECONDS identifies the processes of this test.
 there_are()
 {
     [ "$(pgrep -cf "boot_client show $2\$")" = "$1" ]
@@ -62,7 +63,8 @@ ranks_that_have_ended_are_named()
         '^error -5: rank 2 exited with status 0 and did not call init'
 }
 
-# A rank starts its next process when all processes have ended: each holds a shared lock until then.
+# A rank starts its next process when the earlier processes of all ranks have ended: each holds a shared lock
+# while it runs.
 processes_follow_each_other()
 {
     succeeds "each rank boots three times, in processes that follow each other" \
@@ -72,7 +74,7 @@ processes_follow_each_other()
     counts "each process gets cards of its own round" 9 '^rank ./3 .* wrong 0 '
 }
 
-# in_lists LIST...: each rank joins its list.
+# in_lists LIST...: rank 0 joins the job of the ranks in the first LIST, rank 1 that of the second, ...
 in_lists()
 {
     launch 4 env seconds="${seconds-120}" sh -c '

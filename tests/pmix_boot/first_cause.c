@@ -71,7 +71,8 @@ int main(int argc, char **argv)
                   : HVD_ERR_ARG;
 
     if (status == 0 && strcmp(argv[2], "leave") != 0) {
-        /* hvdrun's half second is too short on a busy machine */
+        /* hvdrun sends SIGTERM half a second after the failure, too early on a busy
+         * machine */
         signal(SIGTERM, SIG_IGN);
     }
     for (int i = 0; i < 1000 && status == 0; i++) {
@@ -80,7 +81,7 @@ int main(int argc, char **argv)
         }
         status = step(&err);
     }
-    usleep(20000); /* far less than the time that hvdrun gives them */
+    usleep(20000); /* far less than the half second that hvdrun waits */
     printf("rank %d ends: %s\n", hvd_rank(), err.text);
     fflush(stdout);
     hvd_shutdown();

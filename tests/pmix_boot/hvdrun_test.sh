@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# hvdrun from the user's view: exit codes, messages, signals, output, and that it leaves nothing behind.
+# hvdrun from the user's view: exit codes, messages, signals and output; and it leaves nothing behind.
 # usage: hvdrun_test.sh HVDRUN BOOT_CLIENT HVD_RENDEZVOUS FIRST_CAUSE
 # shellcheck disable=SC2016 # $ expands in the ranks
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/launch.sh"
 hvdrun=$1 client=$2 service=$3 first_cause=$4
 
-# A shell makes its background jobs ignore SIGINT, and timeout passes that on since coreutils 9.8.
+# Restores the default action of SIGINT: a shell makes its background jobs ignore SIGINT, and timeout passes
+# that on since coreutils 9.8.
 run()
 {
     timeout -k 5 "$limit" env --default-signal=INT "$hvdrun" "$@"
 }
 
-# await 'REGEX' is for commands of a rank: waits until hvdrun has printed a line that matches.
+# A command of a rank: $await 'REGEX' waits until hvdrun has printed a line that matches.
 await="sh -c 'until grep -q \"\$0\" $work/output; do sleep 0.05; done'"
 
 # split COMMAND OTHER: rank 1 runs COMMAND, the other two run OTHER.
@@ -68,7 +69,8 @@ exit_codes()
     returns "a rank that fails because another died is not named as the first" 137 \
         '^hvdrun: rank 1 .* was killed by signal 9' \
         split 'kill -9 $$' 'trap "exit 5" TERM; sleep $LONG & wait'
-    # Rank 1 stays a zombie. When hvdrun has forwarded two lines after that, it has also handled its exit.
+    # Rank 1 ends and stays a zombie. When hvdrun has then forwarded two lines of another rank, it has also
+    # handled the end of rank 1.
     returns "a rank that exits with 0 does not end the others" 0 '^both others$' \
         split "echo \$\$ >'$work/pid'; mv '$work/pid' '$work/first'" \
         "until grep -q '^State:.Z' /proc/\$(cat '$work/first')/status; do sleep 0.05; done
@@ -81,7 +83,7 @@ exit_codes()
     succeeds "no rank is left" waits_for none_sleeps
 }
 
-# hvd_init of the other ranks fails long before its time limit.
+# A rank ends before hvd_init, or in it. hvd_init of the other ranks then fails long before its time limit.
 early_ends()
 {
     returns "a rank that exits before hvd_init is named" 7 '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 7;' \
@@ -94,7 +96,7 @@ early_ends()
     counts "whether they wait already or come later" 2 '^error -5: rank 1 (on .*)?has ended'
 }
 
-# The rank that ends first has often only noticed the failure of another.
+# hvdrun must name the rank that failed first. The rank that ends first often only noticed that failure.
 first_causes()
 {
     returns "a rank that leaves the others is named, not the ranks that notice" 3 \
@@ -311,7 +313,7 @@ print("taken", flush=True)
 signal.pause()' "$port" >"$work/taken"
 }
 
-# Rank 0 binds as torch does, after the thief, to the port in variable $1.
+# Rank 0 asks the thief to take the port in the variable that $1 names, and then binds to it as torch does.
 robbed_rank='
 echo "${!1}" >"$0/asked"
 read -r _ <"$0/taken"
@@ -322,8 +324,8 @@ store.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 store.bind((str(), int(sys.argv[1])))
 store.listen()" "${!1}"'
 
-# robbed PROMISE REGEX VARIABLE COMMAND...: the thief takes the port in VARIABLE; the exit code is 1, and the
-# output matches.
+# robbed PROMISE REGEX VARIABLE COMMAND...: the thief takes the port that VARIABLE holds in rank 0; COMMAND
+# then exits with 1, and its output matches.
 robbed()
 {
     local thief

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Shell functions for tests that start ranks on this machine; comes after cluster/harness.sh, whose
-# promises (prints, complains, ...) they use. Arguments of a test: HVDRUN and programs.
+# Shell functions for tests that start ranks on this machine. A test sources this file after
+# cluster/harness.sh, whose functions it needs.
 # shellcheck shell=bash disable=SC2154 # work comes from harness.sh
 
 # returns PROMISE CODE REGEX COMMAND...: the exit code is CODE, the output matches.
@@ -28,7 +28,7 @@ counts()
     fi
 }
 
-# Files that ranks and hvdrun leave behind would be in this directory.
+# If ranks or hvdrun leave files behind, the files are in this TMPDIR, see is_clean.
 make_work
 chmod 1777 "$work"
 TMPDIR=$work/tmp

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a process was launched, as a table: environment -> alone, PMIx, the service, or an
- * error. */
+/* A table: which environment means that a process runs alone, or that it boots by PMIx or
+ * by hvd's service, or that boot must fail. */
 #include "pmix_boot/launch_env.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ struct launch_case {
     bool lacks_pmix; /* this installation cannot speak PMIx */
     int status;
     enum hvd_launch_kind launch; /* when status is 0 */
-    const char *text; /* a part of the message when it is not */
+    const char *text; /* a part of the error message, when status is not 0 */
     const char *environment[MOST_VARIABLES];
 };
 

@@ -303,8 +303,8 @@ static void test_arguments(void)
            "a_store_without_functions_is_refused");
 }
 
-/* Rank 2 does not see the record of its earlier start, so it takes the values of that
- * start for those of the current one. */
+/* Hides from rank 2 the record of its first start. Rank 2 then takes the values of that
+ * start for those of its second one. */
 static void test_foreign_values(void)
 {
     empty_memory(SOUND);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cards: packed ones can be read; others are rejected, and the error names the rank. */
+/* Cards, the records that ranks publish: a packed card can be read. Others are rejected,
+ * and the error names the rank. */
 #include "pmix_boot/rank_record.h"
 
 #include <stdlib.h>

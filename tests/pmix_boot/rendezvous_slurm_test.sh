@@ -82,7 +82,7 @@ prints 'the others name a rank that dies while it waits, with its node, before t
         3)
             ./boot_client show 120 &
             until ls -l /proc/$!/fd 2>/dev/null | grep -q socket; do sleep 0.1; done
-            sleep 2 # it has a connection and sends its card
+            sleep 2 # by now it has a connection and has sent its card
             kill -9 $!
             ;;
         esac'

@@ -81,8 +81,8 @@ static struct hvdrun_discovery *create(const char *command)
     return discovery;
 }
 
-/* Runs the command to its end, at *now_ms, and moves *now_ms to the next run. Returns
- * whether it has a new answer. */
+/* Runs the command to its end while the clock shows *now_ms, then sets *now_ms to the
+ * time of the next run. Returns whether there is a new answer. */
 static bool run_once(struct hvdrun_discovery *discovery, long long *now_ms)
 {
     bool is_answered = false;

@@ -6,7 +6,7 @@
 #include "pmix_boot/hvdrun/memory_kills.h"
 #include "tests/tap.h"
 
-/* Returns whether the file that is found is `wanted`; NULL: none. */
+/* Returns whether the file `wanted` is found; NULL: whether none is found. */
 static bool is_found(const char *cgroups, const char *wanted)
 {
     char path[256] = "";

@@ -16,12 +16,14 @@ enum {
 };
 
 struct line_case {
-    /* words separated by spaces; CONFIG stands for a file with config */
+    /* the command line: words separated by spaces; CONFIG stands for the path of a file
+     * that contains `config` */
     const char *line;
-    const char *config; /* may end with CONFIG, too */
-    const char *understood; /* by describe(); NULL: the line is rejected */
+    const char *config; /* text of the file; may end with CONFIG, too */
+    /* the options as describe() writes them; NULL: the line is rejected */
+    const char *understood;
     int status;
-    const char *text; /* a part of the message */
+    const char *text; /* a part of the error message */
 };
 
 #define REFUSED(why) NULL, HVD_ERR_ARG, (why)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that hvdrun starts: they run or there is a reason, and they do not outlive
+/* Ranks that hvdrun starts: a rank runs, or the error says why not. Ranks do not outlive
  * hvdrun. */
 #include "pmix_boot/hvdrun/start.h"
 
@@ -57,8 +57,8 @@ static void test_refusals(void)
            "a command that cannot be run returns 126");
 }
 
-/* A child starts a rank and exits. This process then inherits the rank, and sees that a
- * signal ends it long before its own end. */
+/* A child starts a rank, `sleep 60`, and exits. This process then inherits the rank and
+ * sees that a signal kills it at once. */
 static void test_end_of_parent(void)
 {
     char *const command[] = {"sleep", "60", NULL};

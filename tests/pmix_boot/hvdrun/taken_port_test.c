@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A held port that another process takes, and the user that the kernel's tables name. */
+/* A held port that another process takes; hvdrun reads that process's user in the
+ * kernel's tables. */
 #include "pmix_boot/hvdrun/taken_port.h"
 
 #include <netinet/in.h>
@@ -52,7 +53,7 @@ static void test_tables(void)
            "a port without a listener");
 }
 
-/* Binds to the port as a process that asks for its number. */
+/* Binds to the port by its number, as any other process can. */
 static int take(uint16_t port)
 {
     struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(port)};

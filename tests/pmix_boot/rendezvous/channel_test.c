@@ -12,8 +12,8 @@
 #include "pmix_boot/rendezvous/address.h"
 #include "tests/tap.h"
 
-/* Two wires that the test controls: bytes of one end wait in a buffer until the test
- * passes them on. */
+/* A connection through the test: bytes that an end has sent wait in a buffer until the
+ * test passes them on. */
 struct wire {
     struct hvd_channel *ends[2];
     int inner[2];
@@ -33,7 +33,7 @@ static void open_wire(struct wire *wire, const unsigned char *rank_key,
             abort();
         }
         wire->inner[i] = pair[1];
-        (void)hvd_channel_progress(wire->ends[i]); /* sends its header */
+        (void)hvd_channel_progress(wire->ends[i]); /* sends this end's header */
     }
 }
 
@@ -257,7 +257,7 @@ static void test_changes(const unsigned char *key, unsigned seed)
         pass_all(&wire);
         hvd_channel_send(wire.ends[0], 1, "a message of some bytes", 23);
         count = take(&wire, 0, bytes, sizeof(bytes));
-        /* not the length: with another one the reader waits for more */
+        /* The length is not changed: with another one, the reader waits for more. */
         at = 4 + (size_t)rand() % (count - 4);
         bytes[at] ^= (unsigned char)(1 << rand() % 8);
         give(&wire, 1, bytes, count);

@@ -12,7 +12,7 @@ run()
     timeout -k 5 "$limit" "$hvdrun" "$@"
 }
 
-# finishes PROMISE RANKS HVDRUN_ARGUMENT...: exit code 0, and RANKS ranks with the right result.
+# finishes PROMISE RANKS HVDRUN_ARGUMENT...: hvdrun exits with 0, and RANKS ranks print the right result.
 finishes()
 {
     local promise=$1 ranks=$2
@@ -70,8 +70,8 @@ some_are_late()
     unset HVD_START_TIMEOUT
 }
 
-# draw_incident SLOT NUMBER: sets incident to an event for this slot at a random moment. A death within a step comes in
-# step 1 at the earliest: before that, one slot alone may have the state, and its death would end the job.
+# draw_incident SLOT NUMBER: sets $incident to a random DEATH of trainer.c for this slot. No rank dies in step 0,
+# because then only one rank may have the state, and the job would end with it.
 draw_incident()
 {
     local moments=(init collective idle) moment step
@@ -84,7 +84,7 @@ draw_incident()
     esac
 }
 
-# Four ranks with two incidents in each round; in about half of the rounds killed ranks come back.
+# Two of four ranks die, stop or start late in each round; in about half of the rounds, killed ranks come back.
 any_moment()
 {
     local seed=${HVD_TEST_SEED:-$$} rounds=${HVD_TEST_ROUNDS:-8} round
@@ -197,7 +197,7 @@ nothing_stays()
     succeeds 'nothing is left in TMPDIR' is_clean
 }
 
-# Finds services of our jobs: they inherit our TMPDIR.
+# Finds the services of this test's jobs by the TMPDIR that they inherit.
 none_serves()
 {
     local pid

@@ -23,16 +23,17 @@
 enum {
     FEW_FILES = 64, /* descriptors of a service that is short of them */
     MANY = 600, /* connections */
-    /* descriptors of a service with enough: a few of its own, 64 strangers, ranks */
+    /* the limit with enough descriptors: a few of the service itself, those of 64
+     * strangers, and those of the ranks */
     HELD_MOST = 100,
     JOINS = 20,
     LIMIT_MS = 30000,
     SHORT_MS = 1000,
     FILLING = 80, /* connections, more than the service keeps without proof */
-    HEADER_BYTES = 40, /* the first message of a rank, and of the service */
+    HEADER_BYTES = 40, /* the first message of a rank, and that of the service */
 };
 
-/* The first message of a rank, as anybody can send it. */
+/* The header, the first message of a rank. It needs no key, so strangers can send it. */
 static const unsigned char header[HEADER_BYTES] = {24, 0, 0, 0, 1};
 
 struct flood {
@@ -199,8 +200,8 @@ static void test_bound(const char *program)
     hvd_rendezvous_stop(&service);
 }
 
-/* Connects again and again: some connections send nothing, some noise, some what looks
- * like a header. */
+/* Connects again and again: some connections send nothing, some random bytes, and some
+ * the header of a rank. */
 static void *flood(void *context)
 {
     struct flood *work = context;
@@ -272,7 +273,8 @@ static int listen_somewhere(uint16_t *port)
     return fd;
 }
 
-/* Passes on what arrives next. Returns how much, or 0 at the end or after LIMIT_MS. */
+/* Passes on the bytes that arrive next. Returns how many, or 0 at the end or after
+ * LIMIT_MS. */
 static size_t pass_on(int from, int to)
 {
     char bytes[4096];
@@ -285,8 +287,8 @@ static size_t pass_on(int from, int to)
     return got > 0 ? (size_t)got : 0;
 }
 
-/* Accepts a rank and passes on its header, but not its proof, until the service has
- * closed the connection for newer ones. */
+/* Accepts a rank and passes on its header, but not its proof. Fills the service with
+ * newer connections until it closes the rank's. */
 static void delay_proof(int listening, uint16_t service_port)
 {
     int rank = accept(listening, NULL, NULL);
@@ -297,7 +299,7 @@ static void delay_proof(int listening, uint16_t service_port)
 
     (void)!recv(rank, bytes, sizeof(bytes), MSG_WAITALL);
     (void)send(service, bytes, sizeof(bytes), MSG_NOSIGNAL);
-    /* more than the header of the service: it has read the rank's header */
+    /* If more than a header comes back, the service has read the rank's header. */
     while (got <= HEADER_BYTES) {
         const size_t more = pass_on(service, rank);
 
@@ -322,8 +324,9 @@ static void delay_proof(int listening, uint16_t service_port)
     }
 }
 
-/* Passes everything on between a rank and the service until the rank leaves. Returns
- * whether the rank has connected before it ended. */
+/* Waits until the rank connects again, then passes everything on between it and the
+ * service until one of them leaves. Returns false if the rank ended without a new
+ * connection. */
 static bool connect_again(int listening, uint16_t service_port, pid_t pid)
 {
     struct pollfd state = {.fd = listening, .events = POLLIN};
@@ -349,7 +352,8 @@ static bool connect_again(int listening, uint16_t service_port, pid_t pid)
     return true;
 }
 
-/* The service drops a rank, the oldest of too many connections without proof. */
+/* Too many connections exist without proof. The service closes the oldest one, which
+ * belongs to a rank. */
 static void test_dropped(const char *program)
 {
     struct hvd_rendezvous_service service = start(program, 0);

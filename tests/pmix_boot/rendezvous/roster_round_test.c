@@ -34,7 +34,7 @@ static int hand_in(int rank, int count, int64_t now_ms)
     return join(ID + rank, &as, now_ms);
 }
 
-/* Joins as the rank at `index` of ranks[count]. */
+/* Joins as the rank ranks[index], in a job of the ranks in ranks[count]. */
 static int hand_in_list(const int32_t *ranks, int index, int count, int id,
                         int64_t now_ms)
 {
@@ -58,7 +58,8 @@ static enum hvd_roster_act act(int64_t now_ms)
     return step.act;
 }
 
-/* Returns whether the step is for these connections, counted from that of rank 0. */
+/* Returns whether the step names exactly these connections; ids[] counts from that of
+ * rank 0. */
 static bool is_for(int count, const int *ids)
 {
     bool is_same = step.count == count;

@@ -276,7 +276,8 @@ static void test_state(void)
     ask(&roster, 0, 1, 200);
     act_of(&roster, 200);
     hvd_roster_remove(&roster, 0, "n1", 300);
-    hvd_roster_find(&roster, 1)->rank = 2; /* as if it had come behind the newcomer */
+    /* swaps the two ranks, as if member 1 had joined after the newcomer */
+    hvd_roster_find(&roster, 1)->rank = 2;
     hvd_roster_find(&roster, 5)->rank = 1;
     ask(&roster, 1, 1, 310);
     ask(&roster, 5, 5, 310);
@@ -327,7 +328,7 @@ static void test_limits(void)
     hvd_roster_finish(&roster);
 }
 
-/* Returns whether the step is about these members, "id id ...". */
+/* Returns whether the step names exactly these members, "id id ...". */
 static bool is_about(const struct hvd_roster_step *step, const char *expected)
 {
     char text[64] = "";
@@ -344,7 +345,7 @@ static bool is_about(const struct hvd_roster_step *step, const char *expected)
     return true;
 }
 
-/* Returns whether the next step is this action, about these members. */
+/* Returns whether the next step is this action for these members. */
 static bool acts_on(struct hvd_roster *roster, int64_t now_ms, enum hvd_roster_act act,
                     const char *members)
 {

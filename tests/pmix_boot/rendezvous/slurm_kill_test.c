@@ -17,7 +17,8 @@
 #include "pmix_boot/rendezvous/process_start.h"
 #include "tests/tap.h"
 
-/* Starts a process that is stopped, as a rank may be; 0: none. */
+/* Starts a process that is stopped, as a rank that hangs may be. Returns its pid, or
+ * 0. */
 static pid_t start_stopped(void)
 {
     const pid_t pid = fork();

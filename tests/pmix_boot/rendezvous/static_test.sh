@@ -30,7 +30,7 @@ ranks_find_each_other()
     secrets_are "the $size ranks have the same secret" 1
 }
 
-# Rank 0 posts its address; the others ask before, meanwhile and afterwards.
+# Rank 0 posts its address. Rank 1 asks for it before that, rank 2 at any time, rank 3 afterwards.
 notes()
 {
     succeeds 'ranks ask for the address of rank 0' run 4 sh -c '
@@ -58,7 +58,7 @@ missing_ranks()
         "$0" show 3; [ "$HOROVOD_RANK" != 0 ] || touch "$1/over"' "$client" "$work"
     counts "the other three name it" 3 \
         '^error -6: 1 of 4 ranks did not start within 3 s: rank 2; they have ended, hang, or never called init'
-    # Rank 1 may wait in hvd_init when it is killed, or not yet: the others get the same error.
+    # Rank 1 is killed before or while it waits in hvd_init. The others get the same error in both cases.
     fails "a rank is killed while it starts" run 3 sh -c '
         case $HOROVOD_RANK in
         2) until [ -e "$1/killed" ]; do sleep 0.1; done ;;
@@ -74,7 +74,7 @@ again_and_again()
     succeeds "ranks boot 300 times" run 3 "$client" cycles 300 "$work/counter" 120
     local digits=${ASAN_OPTIONS:+6}
     digits=${digits:-3}
-    # AddressSanitizer keeps freed memory for a while, and finds leaks itself.
+    # With AddressSanitizer any growth is allowed: it keeps freed memory for a while, and finds leaks itself.
     counts "each time with cards of that boot, and without leaks" 3 \
         "^cycles 300 wrong 0 descriptors \+0 threads \+0 memory \+[0-9]{1,$digits} kB"
     tap_note "$(grep -m1 -Eo 'ms [0-9.]+$' "$work/output") per boot of 3 ranks"

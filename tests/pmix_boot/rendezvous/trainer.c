@@ -10,7 +10,7 @@
  *   init        this long after hvd_init was called for the STEP-th time
  *   collective  this long after the allreduce of that step was started
  *   idle        before that step, while the others do something else
- *   late        not at all: the slot begins this much later; STEP is 0
+ *   late        the slot begins this much later, and does not die; STEP is 0
  * Variables:
  *   HVD_TRAINER_PAUSE_MS  makes each step longer
  *   HVD_TRAINER_HOLD=N    step 5 waits until there are N ranks
@@ -43,7 +43,7 @@ struct trainer {
     bool has_waited; /* has printed that it waits, since hvd_init */
     double step; /* steps done; a double, because it is broadcast */
     double *values;
-    double *kept; /* values after that step */
+    double *kept; /* values after `step` steps; restored if a step fails */
 };
 
 struct death {
@@ -67,7 +67,8 @@ static void die(struct trainer *trainer, const struct death *death)
     pthread_t thread;
 
     if (death->microseconds == 0 || own == NULL) {
-        kill(getpid(), death->signal); /* within this step, even on a busy machine */
+        /* a thread could be late on a busy machine, after the end of this step */
+        kill(getpid(), death->signal);
     }
     trainer->is_doomed = true;
     if (own != NULL) {
@@ -158,8 +159,8 @@ static bool may_not_go(const struct trainer *trainer)
     return file != NULL && (int)trainer->step == HOLD_STEP && access(file, F_OK) != 0;
 }
 
-/* Trains one step. *wants_in: a rank knows of others that wait to join. The step does not
- * count if a rank may not go on. */
+/* Trains one step, or takes it back if a rank must wait for HVD_TRAINER_GO. *wants_in: a
+ * rank knows of others that wait to join. */
 static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error *err)
 {
     const int64_t two = 2;
@@ -191,7 +192,8 @@ static int train_step(struct trainer *trainer, bool *wants_in, struct hvd_error 
     return 0;
 }
 
-/* Trains until the end, a failure, or newcomers. Returns 0 at the end. */
+/* Trains until the end, a failure, or until other ranks wait to join (HVD_INPROGRESS).
+ * Returns 0 at the end. */
 static int train(struct trainer *trainer, struct hvd_error *err)
 {
     const char *hold = getenv("HVD_TRAINER_HOLD");
@@ -218,8 +220,8 @@ static int train(struct trainer *trainer, struct hvd_error *err)
     return status != 0 || !wants_in ? status : HVD_INPROGRESS;
 }
 
-/* Forks a child, as a data loader would. It holds all that its parent had open, and no
- * rank may be affected. */
+/* Forks a child, as a data loader would. The child keeps the descriptors of its parent,
+ * which must not affect the ranks. */
 static void fork_child(const struct trainer *trainer)
 {
     if (getenv("HVD_TRAINER_FORK") != NULL && trainer->begun == 1 && fork() == 0) {

@@ -13,8 +13,8 @@ static const unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES] =
 static const struct hvd_handshake_party child = {
     .rank = 5, .size = 6, .secret = secret, .protection = 1};
 
-/* Makes a handshake of rank 5 with rank 2, which listens at 10.0.0.2 port 4711, up to the
- * parent's answer. */
+/* Makes a handshake of rank 5, the child, with rank 2, which listens at 10.0.0.2 port
+ * 4711. The parent's challenge is the last message so far. */
 static struct hvd_handshake answered(struct hvd_handshake_challenge *challenge)
 {
     struct hvd_handshake handshake = {0};

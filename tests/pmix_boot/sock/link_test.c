@@ -163,8 +163,8 @@ static void record(char *wire)
     close(fds[1]);
 }
 
-/* Returns how many messages of the recording are accepted; *error: why the next one is
- * not. */
+/* Returns how many messages of the recording are accepted. *error is the reason why the
+ * next one is not. */
 static int take(const char *wire, size_t bytes, int *error)
 {
     static const unsigned char keys[2][HVD_SEAL_KEY_BYTES] = {"child", "parent"};
@@ -200,7 +200,8 @@ static void protected_messages_are_authentic(void)
     record(wire);
     tap_ok(take(wire, sizeof(wire), &error) == 3 && error == 0,
            "messages of a protected link arrive");
-    /* Not the length: with another one the reader waits for more, or rejects it. */
+    /* The length is not changed: with another one, the reader waits for more or rejects
+     * it. */
     for (size_t bit = 32; bit < each * 8; bit++) {
         memcpy(changed, wire, sizeof(wire));
         changed[each + bit / 8] ^= (char)(1 << (bit % 8));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sockets listen and connect within a time limit; data arrives whole, or there is a
- * reason. */
+/* Sockets listen and connect within a time limit; data arrives whole, or the error says
+ * why not. */
 #include "pmix_boot/sock/socket.h"
 
 #include <errno.h>
@@ -185,8 +185,8 @@ static void test_path(void)
     rmdir(directory);
 }
 
-/* Uses the port of 127.0.0.2 that the kernel would choose next, or the only one of the
- * range. */
+/* The kernel picks a port at 127.0.0.2. Both addresses then may use only this port, and
+ * then this port or its neighbour. */
 static void test_several_addresses(void)
 {
     const struct hvd_ip addresses[] = {{.version = 4, .bytes = {127, 0, 0, 1}},
