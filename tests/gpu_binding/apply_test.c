@@ -118,8 +118,8 @@ static void test_limit(void)
            "mode_none_binds_nothing");
 }
 
-/* Reads the memory policy of this thread and its lowest node. False if the kernel does
- * not tell it. */
+/* Reads the memory policy of this thread, and the first 64 nodes of its mask. Returns
+ * false if the kernel refuses to tell. */
 static bool read_policy(int *policy, unsigned long *nodes)
 {
     unsigned long mask[64] = {0};
@@ -159,10 +159,10 @@ static void test_memory(void)
     syscall(SYS_set_mempolicy, MPOL_DEFAULT, NULL, 0);
 }
 
-/* The environment of a task as Slurm keeps it, apart from this process's. */
+/* Notes the variables that hvd_apply_env sets, a line each, instead of setting them. */
 struct record {
     char text[2048];
-    const char *refuse; /* a variable that cannot be set */
+    const char *refuse; /* the variable that cannot be set; NULL: none */
 };
 
 static int note_variable(void *context, const char *name, const char *value,

@@ -6,8 +6,8 @@
 #define HVD_TEST_FAKE_NODE_H
 
 /* Makes the files in a new folder, writes its name to path (64 bytes), and makes hwloc
- * read it for the rest of this process. local_cpus is the GPU's mask ("c" for socket 1);
- * step has the cpus that the process's cgroup allows ("0-3"). Ends the program on
+ * read it for the rest of this process. local_cpus is the GPU's mask ("c" for socket 1).
+ * `step` lists the cpus that the process's cgroup allows ("0-3"). Ends the program on
  * failure. */
 void fake_node_create(const char *local_cpus, const char *step, char *path);
 

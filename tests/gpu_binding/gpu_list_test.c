@@ -14,7 +14,8 @@ static struct hvd_gpu gpus[4];
 static const struct hvd_topology node = {.gpu_count = 4, .gpus = gpus};
 static const struct hvd_topology bare_node = {.gpu_count = 0};
 
-/* Sets up four GPUs. Their minors run against the order of bus ids, as on some nodes. */
+/* Sets up four GPUs. Their minor numbers run against the order of bus ids, as on some
+ * nodes. */
 static void set_up(bool has_driver)
 {
     static const char *const uuids[] = {"GPU-aa11", "GPU-aa22", "GPU-bb33", "GPU-cc44"};
@@ -28,7 +29,8 @@ static void set_up(bool has_driver)
     }
 }
 
-/* Returns "number/gpu number/gpu ...", with - for HVD_NONE. */
+/* Returns the GPUs as "number/gpu number/gpu ...", where gpu is the index in gpus[], or
+ * "-" for HVD_NONE. */
 static const char *show(const struct hvd_gpu_list *list)
 {
     static char text[512];

@@ -8,8 +8,8 @@
 #include "tests/gpu_binding/fake_node.h"
 #include "tests/tap.h"
 
-/* Loads a node whose GPU is near local_cpus, for a step that may use the cpus in
- * `step`. */
+/* Loads a node whose GPU is near the cpus of the mask local_cpus, for a step that may use
+ * the cpus of the list `step`. */
 static int load(const char *local_cpus, const char *step, struct hvd_topology *topology,
                 struct hvd_error *err)
 {

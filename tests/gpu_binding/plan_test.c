@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests plan.h and binding.h where the expected tables do not. */
+/* Tests plans and bindings that the expected outputs of hvd-info (expected/) do not
+ * cover. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +52,7 @@ static bool has_note(const struct hvd_plan *plan, const char *words)
     return false;
 }
 
-/* Makes a plan, which must succeed. */
+/* Makes a plan; ends the program if that fails. */
 static struct hvd_plan plan_for(const struct hvd_topology *node,
                                 const struct hvd_binding_step *step)
 {
@@ -177,8 +178,8 @@ static void test_nics(struct hvd_topology *node)
     tap_ok(strcmp(plan.rows[0].nic, "mlx5_2:1") == 0,
            "card_on_the_gpu_s_switch_is_taken");
     hvd_plan_finish(&plan);
-    /* If all cards are equally near, few ranks get several each, and many ranks take
-     * turns. */
+    /* Makes all cards equally near. A few ranks then get several cards each, and many
+     * ranks take turns. */
     for (int i = 0; i < node->gpu_count * node->nic_count; i++) {
         node->closeness[i] = HVD_CLOSE_SOCKET;
     }
@@ -285,7 +286,8 @@ static void test_alone(struct hvd_topology *node)
     hvd_plan_finish(&plan);
 }
 
-/* Four sockets in a row have one cpu each; the GPU is on socket 3. */
+/* Tests a rank whose GPU is on a socket that the step may not use. Four sockets in a row
+ * have one cpu each; the GPU is on socket 3, and cpus 0-2 are allowed. */
 static void test_nearest_socket(void)
 {
     struct hvd_cpu cpus[4] = {{0, 0, 0, 0}, {1, 1, 1, 1}, {2, 2, 2, 2}, {3, 3, 3, 3}};

@@ -10,8 +10,8 @@
 
 #define ROUNDS 300
 
-/* A random case and its plan. broken is the first property that did not hold; NULL: all
- * held. */
+/* A random case and its plan. broken is the first property that does not hold; NULL: all
+ * hold. */
 struct trial {
     const struct hvd_topology *topology;
     struct hvd_cpuset allowed;
@@ -126,8 +126,8 @@ static void check_row(struct trial *trial, const struct hvd_plan_row *row)
             "no row has more cores than the limit");
 }
 
-/* Checks a socket without limits: the shares of its ranks are even and disjoint, and use
- * all cpus. */
+/* Checks a socket whose ranks have no limit of cores: their shares are even and disjoint,
+ * and use all allowed cpus of the socket. */
 static void check_socket(struct trial *trial, int socket)
 {
     struct hvd_cpuset all = cpus_of_socket(trial, socket);

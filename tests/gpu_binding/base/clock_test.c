@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests that both functions read the clock that never jumps. */
+/* Tests that hvd_clock_ns and hvd_clock_ms read the monotonic clock. */
 #include "gpu_binding/base/clock.h"
 
 #include <time.h>

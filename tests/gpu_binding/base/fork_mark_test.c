@@ -11,14 +11,15 @@
 
 typedef pid_t fork_function(void);
 
-/* Forks without libc, whose fork handlers then do not run; some runtimes do so. */
+/* Forks without libc, so that libc's fork handlers do not run. Some runtimes fork like
+ * this. */
 static pid_t fork_by_system_call(void)
 {
     return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
-/* True if the mark of a child of `make` is its own at_first, and is its own once it has
- * set it. */
+/* Forks a child with `make`. Returns true if the mark is the child's own or not, as
+ * at_first says, and is the child's own after the child has set it. */
 static bool child_says(fork_function *make, struct hvd_fork_mark *mark, bool at_first)
 {
     int status = 1;

@@ -28,8 +28,8 @@ static void test_plain(void)
     tap_ok(line_count == 0, "levels below the least one are not sent");
 }
 
-/* Reads the clock of the stamps. time() may be a clock tick behind it, and so return an
- * earlier second. */
+/* Reads the same clock as the time stamps of log lines. time() may be a clock tick behind
+ * it, and so return an earlier second. */
 static long long clock_seconds(void)
 {
     struct timespec now;
@@ -38,7 +38,8 @@ static long long clock_seconds(void)
     return (long long)now.tv_sec;
 }
 
-/* Returns the time of a stamp in seconds since 1970; -1 if it has another form. */
+/* Returns the time of a line's stamp in seconds since 1970, or -1 if the line has another
+ * form. */
 static long long read_stamp(const char *line, const char *after)
 {
     struct tm local = {.tm_isdst = -1};
