@@ -26,11 +26,12 @@ struct fake_step {
 extern enum spank_context fake_context;
 extern struct fake_step fake_step;
 
-/* All messages of slurm_error, slurm_info and slurm_spank_log since fake_reset. Shared
- * with children, so it has those of tasks, too. */
+/* All messages of slurm_error, slurm_info and slurm_spank_log since fake_reset. The
+ * memory is shared with child processes, so it has the messages of tasks, too. */
 extern char *fake_messages;
 
-/* Clears everything: the environment of the step, srun's options, messages, items. */
+/* Clears everything: the environment of the step, srun's options, messages, and the
+ * values of spank_get_item. */
 void fake_reset(enum spank_context context);
 
 /* Read and change the environment of the step or task. */
@@ -38,8 +39,8 @@ void fake_step_setenv(const char *name, const char *value);
 const char *fake_step_getenv(const char *name);
 int fake_step_env_count(void);
 
-/* Lets spank_getenv fail with this error for the variable of this name, which is
- * borrowed, until fake_reset. */
+/* Makes spank_getenv fail with this error for this variable until fake_reset. The pointer
+ * `name` is kept. */
 void fake_break_getenv(const char *name, spank_err_t error);
 
 /* Read and change srun's options as the user types them. */
@@ -47,7 +48,8 @@ void fake_type_option(const char *name, const char *value);
 const char *fake_option(const char *name);
 int fake_option_count(void);
 
-/* The plugin, loaded anew so that it has no state from before. */
+/* The callbacks of a plugin that fake_load has loaded anew, without state from earlier
+ * tests. */
 struct fake_plugin {
     void *handle;
     spank_f *init;

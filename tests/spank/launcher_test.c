@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests which command lines start the ranks of a node themselves. */
+/* Tests which command lines are those of launchers, such as torchrun, that start the
+ * ranks of their node. */
 #include "spank/launcher.h"
 
 #include <stdio.h>

@@ -177,7 +177,8 @@ static void test_meaning(void)
            "bind=cores selects the mode core");
 }
 
-/* Checks that a message lists all words, whatever was wrong. */
+/* Checks that an error message has room for the list of all words, even after the longest
+ * wrong word. */
 static void test_list(void)
 {
     char list[HVD_SPANK_OPTIONS_LIST_BYTES];
@@ -226,7 +227,7 @@ static void test_help(void)
            "the help is complete up to the last word");
 }
 
-/* Checks that the page has a row for each word of the list. */
+/* Checks that slurm.md, the page, has a row for each word of the list. */
 static void test_page(const char *page, const char *list)
 {
     char rest[HVD_SPANK_OPTIONS_LIST_BYTES];
@@ -256,8 +257,8 @@ static bool is_listed(const char *word, size_t length, const char *list)
     return false;
 }
 
-/* Checks that each row of the page's tables of words, which begin with "| word", names a
- * word of one of the lists. */
+/* Checks that slurm.md's tables of words, which begin with "| word", name only words of
+ * the two lists. */
 static void test_rows(const char *page, const char *options, const char *plugstack)
 {
     const char *table = strstr(page, "\n| word ");
@@ -290,7 +291,7 @@ static void test_rows(const char *page, const char *options, const char *plugsta
            "slurm.md explains no other words (%d of %d are unknown)", unknown, words);
 }
 
-/* Reads the file, without the '\\' that its tables have before '|'. */
+/* Reads a page without its backslashes, which Markdown tables need before '|'. */
 static void read_page(const char *name, char *page, size_t bytes)
 {
     FILE *file = fopen(name, "r");
@@ -369,7 +370,7 @@ static unsigned next_random(unsigned *state)
     return *state >> 8;
 }
 
-/* Joins good words, then damages some characters. */
+/* Makes a random text: joins valid words, then replaces up to three characters. */
 static void make_text(unsigned *state, char *text, size_t bytes)
 {
     unsigned words = next_random(state) % 60;

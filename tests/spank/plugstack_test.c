@@ -64,7 +64,7 @@ static void test_bad(void)
            "a path longer than the system allows is refused");
 }
 
-/* Checks that the installed file tells the administrator all words. */
+/* Checks that the installed hvd.conf lists all words for the administrator. */
 static void test_file(const char *name)
 {
     char text[4096] = "";

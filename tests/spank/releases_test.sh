@@ -62,7 +62,7 @@ compile()
     done
 }
 
-# 0x180b05 is 24.11.5.
+# Prints the release of Slurm's headers in a directory: 0x180b05 is 24.11.5.
 version_of()
 {
     local number

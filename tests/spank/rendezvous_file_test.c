@@ -83,7 +83,8 @@ static void test_strange(const char *directory)
     tap_ok(mkdir(path, 0700) == 0 && is_refused("not a regular file"),
            "a directory is refused");
     rmdir(path);
-    /* It is a regular file of this user with mode 0600, and no page is at address 0. */
+    /* This file passes all checks: it is a regular file of this user with mode 0600. But
+     * reading fails, because no page of this process is mapped at address 0. */
     snprintf(path, sizeof(path), "/proc/self/mem");
     tap_ok(is_refused("cannot read the file of --hvd=elastic,meet=/proc/self/mem: Input"),
            "a file that cannot be read is an error, not an empty address");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests a task's question to the service: each way in which the program may fail gives a
- * reason. */
+/* Tests how a task asks the rendezvous service for rank 0's address, by a program that it
+ * runs. Each failure of the program gives a reason. */
 #include "spank/service_question.h"
 
 #include <fcntl.h>
@@ -61,7 +61,7 @@ static void test_answers(void)
            "rank 0 publishes its address through the service of the step");
 }
 
-/* slurmstepd, too, leaves descriptors open. */
+/* Leaves descriptors open, as slurmstepd does. */
 static void test_descriptors(void)
 {
     char place[HVD_SPANK_ADDRESS_BYTES] = "";

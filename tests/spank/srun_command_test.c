@@ -13,8 +13,8 @@
 static char *command_line;
 static size_t command_bytes;
 
-/* Writes a command line over this program's own one. getopt has passed the first
- * `options` words. */
+/* Writes the command line `words` over this program's own, and sets optind as if getopt
+ * had read the first `options` words. */
 static void type_command(const char *words, int options)
 {
     memset(command_line, 0, command_bytes);
@@ -24,7 +24,8 @@ static void type_command(const char *words, int options)
     optind = options;
 }
 
-/* Gives the plugin this --hvd and all options, in a job of 8 ranks. */
+/* Loads the plugin, gives it --hvd=text, and lets it check the options, in a job of 8
+ * ranks. */
 static void settle(struct fake_plugin *plugin, const char *text)
 {
     side_start(plugin, NULL);

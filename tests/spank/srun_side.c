@@ -10,8 +10,8 @@
 
 static const char *plugin_path;
 
-/* The plugin looks for Slurm's plugins beside srun's option functions, which are in this
- * program. */
+/* The file that represents Slurm's PMIx plugin. hvd's plugin looks for Slurm's plugins in
+ * the folder of srun's option functions, which are in this program. */
 static char pmix_path[4096];
 
 void side_install_pmix(bool is_there)

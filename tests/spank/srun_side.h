@@ -7,7 +7,8 @@
 
 #include "tests/spank/fake_spank.h"
 
-/* Takes the path of the plugin from the first argument, and gives Slurm a PMIx plugin. */
+/* Takes the path of the plugin from the first argument, and creates a file that
+ * represents Slurm's PMIx plugin. */
 void side_begin(int count, char **arguments);
 void side_install_pmix(bool is_there);
 

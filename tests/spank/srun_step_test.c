@@ -15,7 +15,7 @@
 #include "tests/tap.h"
 
 static const char *service_path;
-static const char *unsettable; /* the variable that setenv cannot set; NULL: none */
+static const char *unsettable; /* the variable for which setenv fails; NULL: none */
 
 /* Replaces the C library's function: the plugin's symbols are looked up in this program
  * first. */
@@ -42,7 +42,7 @@ static int launch(struct fake_plugin *plugin, const char *mpi, unsigned tasks)
     return plugin->local_user_init(NULL, 0, NULL);
 }
 
-/* Called after the plugin has launched a step. */
+/* The plugin has launched a step before. */
 static void test_key(struct fake_plugin *plugin)
 {
     const char *now = getenv(HVD_ENV_STEP_KEY);
@@ -61,7 +61,7 @@ static void test_key(struct fake_plugin *plugin)
     tap_ok(!side_has_variable(HVD_ENV_STEP_KEY, key), "another step gets another key");
 }
 
-/* True if the tasks are told of a service: "PORT:KEY", with the key in hexadecimal
+/* True if the tasks get the address of a service, "PORT:KEY", with the key in hexadecimal
  * digits. */
 static bool has_service(void)
 {
@@ -71,7 +71,8 @@ static bool has_service(void)
     return key != NULL && atoi(service) > 0 && strlen(key + 1) == 64;
 }
 
-/* Passes without the program of the service, too, which may not be installed yet. */
+/* If the service's program is not installed yet, the test expects the errors that say
+ * so. */
 static void test_service(struct fake_plugin *plugin)
 {
     const bool is_installed = access(service_path, X_OK) == 0;
@@ -290,7 +291,7 @@ static void test_async(void)
 {
     static const struct {
         char *words, *mpi, *tasks;
-        const char *text; /* of the message; NULL: none */
+        const char *text; /* a part of the message; NULL: no message */
         bool is_refused;
         const char *promise;
     } cases[] = {

@@ -62,7 +62,8 @@ static void test_offers(void)
     fake_unload(&plugin);
 }
 
-/* True if srun asks for these tasks per node and in all; NULL: for no number. */
+/* True if the plugin makes srun ask for these numbers of tasks, per node and in all;
+ * NULL: for no number. */
 static bool asks(const char *per_node, const char *tasks)
 {
     struct fake_plugin plugin;
@@ -148,7 +149,8 @@ static void test_user_wins(void)
     fake_unload(&plugin);
 }
 
-/* True if all GPUs are left in each task of a job whose GPUs are bound like this. */
+/* True if the plugin leaves all GPUs in each task of a step. of_job and used are the
+ * bindings of GPUs in the environment of the job and in srun's options. */
 static bool offers_all_gpus(const char *of_job, const char *used)
 {
     struct fake_plugin plugin;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests the callbacks that slurmstepd calls as root: they touch nothing, and hostile
- * texts do no harm. */
+/* Tests the callbacks that slurmstepd calls as root: they use no files, sockets,
+ * processes or variables, and hostile texts do no harm. */
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,8 +35,8 @@ static void test_root_calls(void)
     }
 }
 
-/* Watches user_init for the same calls: hwloc would load its plugins and read the whole
- * node. */
+/* Watches user_init for the same calls. It must not use hwloc, which would load plugins
+ * and read the whole node. */
 static void test_user_init(void)
 {
     struct fake_plugin plugin;
@@ -54,7 +54,7 @@ static void test_user_init(void)
     side_finish(&plugin);
 }
 
-/* Checks that the watch works: a task must read files. */
+/* Checks that the watch works: it must see that a task reads files. */
 static void test_watch(void)
 {
     struct fake_plugin plugin;

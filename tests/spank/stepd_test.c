@@ -15,8 +15,8 @@
 
 static const char *dgx_path; /* a node with eight GPUs and a network card per pair */
 
-/* Runs a task as slurmstepd does, in a child, which check inspects from inside; the
- * binding ends with the child. Returns 0 if check is true. */
+/* Runs task_init and then check in a child, as slurmstepd does with a task. The binding
+ * ends with the child. Returns 0 if check returns true. */
 static int run_task(struct fake_plugin *plugin, bool (*check)(void))
 {
     int status = 0;
@@ -80,7 +80,7 @@ static void task_has(struct fake_plugin *plugin, const char *variables,
     tap_ok(run_task(plugin, has_wanted) == 0, "%s", promise);
 }
 
-/* Starts a plugin in a task, in the state that it has before exec. */
+/* Starts the plugin for a step, up to the point where run_task can run a task. */
 static void begin(struct fake_plugin *plugin, const char *words)
 {
     side_enter_step();
@@ -272,7 +272,8 @@ static bool has_all_cpus(void)
     return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_EQUAL(&cpus, &all_cpus);
 }
 
-/* Binds this process to one CPU, as Slurm binds a task, while a task runs. */
+/* Binds this process to one CPU, as Slurm binds a task, and runs a task. Returns whether
+ * the task can use all CPUs again. */
 static bool has_all_cpus_after_binding(struct fake_plugin *plugin)
 {
     cpu_set_t one;
