@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # info_check.sh HVD_INFO LIBHVD MODULE FAKES OLD_FAKES PROFILER MODULE_WITH_KERNELS KERNELS: hvd-info --check prints
 # the right lines with stand-ins for CUDA and NCCL, without NCCL, with libraries that are too old, and without the
-# module. KERNELS is the line for MODULE's kernels; MODULE_WITH_KERNELS has some for the stand-in.
+# GPU module. KERNELS is the text that --check prints for the kernels in MODULE. MODULE_WITH_KERNELS has kernels for
+# the stand-in's GPU.
 info=$1 fakes=$4 old=$5 profiler=$6 with_kernels=$7 kernels=$8
 export HVD_LIBRARY="$2" HVD_GPU_MODULE="$3"
 # shellcheck source=tests/tap.sh

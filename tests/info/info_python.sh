@@ -17,7 +17,7 @@ library=${4:+$(realpath "$4")}
 export PYTHONDONTWRITEBYTECODE=1 PYTHONNOUSERSITE=1 HVD_LIBRARY="$library"
 cd "$work" || exit 1
 
-# An installation: hvd-info finds the package from its own folder.
+# Makes an installation. hvd-info finds the package horovod by the folder of its own program.
 mkdir -p prefix/bin prefix/lib/hvd
 cp "$program" prefix/bin/hvd-info
 cp -r "$2/contrib/python" prefix/lib/hvd/python
@@ -42,7 +42,7 @@ says()
     report $? "$promise"
 }
 
-# in_venv COMMAND...: runs it with the Python of the virtual environment in PATH.
+# in_venv COMMAND...: runs COMMAND with the Python of the virtual environment in PATH.
 in_venv()
 {
     env PATH="$venv/bin:$PATH" "$@"
