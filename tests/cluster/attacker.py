@@ -112,7 +112,7 @@ class Vector(ctypes.Structure):
 
 
 def copy_memory(function, pid):
-    """Copies memory. The kernel checks rights first, so an address that is not mapped matters only with rights."""
+    """Copies memory. The kernel checks rights before the address, so without rights any address gives the same error."""
     data = ctypes.create_string_buffer(64)
     try:
         first = next(writable_mappings(pid))[0]

@@ -43,7 +43,8 @@ interrupted_run()
     timeout "$limit" cat <&"$reader"
 }
 
-# Runs a command that ignores SIGTERM past its time limit. Its output is a pipe that stays open while it lives.
+# Runs a command that ignores SIGTERM until its time limit has passed. The reader of its output, `cat`, ends only
+# when the command has ended.
 deaf_run()
 {
     limit=1 as_user sh -c 'trap "" TERM; echo $$ >deaf; while :; do sleep infinity; done' | cat

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A start of the cluster that a signal or a crash ends, at whatever moment, leaves nothing behind.
+# If a signal or a crash ends the start of a cluster, at whatever moment, nothing is left behind.
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/machine.sh"
 

@@ -30,7 +30,8 @@ def answer(server, file):
 
 
 def main():
-    ctypes.CDLL(None).prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0) # some kernels need this
+    # With Yama, a process must allow others to trace it.
+    ctypes.CDLL(None).prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0)
     os.umask(0)
     with open(FILE, 'wb+') as file:
         file.write(canary)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Shell functions for tests of elastic jobs on two nodes; comes after harness.sh.
+# Shell functions for tests of elastic jobs on two nodes. A test sources this file after harness.sh.
 # shellcheck shell=bash disable=SC2154 # prefix, home and library come from harness.sh and start
 
 # start_elastic FILE...: starts a cluster with hvd, and copies these programs to its home, where jobs may write.

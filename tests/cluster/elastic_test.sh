@@ -5,7 +5,7 @@
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/elastic.sh"
 
-# Four ranks repeat a step in the middle of the training until let_go.
+# Starts four ranks, which repeat a step in the middle of the training until let_go is called.
 start_steps()
 {
     rm -f "$home/go"

@@ -28,7 +28,8 @@ last_accuracy()
     sed -n "s/^epoch $epochs  accuracy \([0-9.]*\) .*/\1/p" "$1"
 }
 
-# The accuracy must be at least 0.95, and within four of 360 images of that of the undisturbed training.
+# Checks that the accuracy is at least 0.95, and differs from that of the undisturbed training by at most four of
+# 360 images.
 same_accuracy()
 {
     awk -v now="$(last_accuracy "$work/said")" -v before="$(last_accuracy "$work/undisturbed")" \
@@ -82,7 +83,7 @@ node_dies()
 
 start_elastic "$MESON_BUILD_ROOT/tests/pmix_boot/rendezvous/trainer" \
     "$tests_dir/../../contrib/examples/elastic/train.py"
-# The example, with a pause between its epochs until the file exists.
+# The example, with a pause of 0.3 s in each epoch until the file HVD_EXAMPLE_HOLD exists.
 cat >"$home/held.py" <<'PYTHON'
 import os, time, train
 accuracy = train.accuracy

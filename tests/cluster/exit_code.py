@@ -2,8 +2,8 @@
 """A rank of exit_code_test.sh: exit_code.py HOW [CODE]
 
 Rank 1 ends in the middle of the job: HOW is exit (with 7), raise, kill (signal 9) or leave (exit with 0). The other
-ranks get an exception: with CODE they exit with it, otherwise the exception ends them. The interpreter takes a while
-to exit, as with a large framework.
+ranks get an exception. If CODE is given they catch it and exit with CODE, otherwise the exception ends them. The
+interpreter takes a while to exit, as with a large framework.
 """
 
 import atexit

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/elastic.sh"
 
-# returns STATUS PROMISE HOW [CODE]: rank 1 ends by HOW; srun returns STATUS.
+# returns STATUS PROMISE HOW [CODE]: rank 1 ends by HOW (see exit_code.py); srun returns STATUS.
 returns()
 {
     local status=0
@@ -26,7 +26,7 @@ non_elastic()
     three_say_who
     returns 1 'a rank raises an exception' raise
     three_say_who
-    # SIGTERM may come before the others have noticed
+    # The status is 143 if Slurm's SIGTERM ends the other ranks before they notice.
     returns '1(37|43)' 'a rank is killed' kill
     returns 1 'a rank exits with 0' leave
     three_say_who

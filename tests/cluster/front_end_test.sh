@@ -22,7 +22,7 @@ bring_python()
     done
 }
 
-# launch.py's launcher takes hvdrun's options.
+# Copies tests/python, and writes a launcher for its launch.py, which gives the launcher hvdrun's options.
 bring_tests()
 {
     cp -r "$tests_dir/../python" "$home/tests"

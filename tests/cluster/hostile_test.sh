@@ -154,7 +154,7 @@ judge_job()
     tap_note "$name: $(cat "$loot"/*.tried | grep -Ec '^[a-z]+ .*: ') attempts"
 }
 
-# tried_once REGEX: like tried, for the attacks after the start of the job.
+# tried_once REGEX: the same as tried, but without the attacks that began before the job started.
 tried_once()
 {
     local node
@@ -171,7 +171,7 @@ cp "$MESON_BUILD_ROOT/tests/cluster/steady" "$tests_dir/attacker.py" "$tests_dir
 chmod a+rx "$home"/*
 uid=$(as_user id -u)
 canary=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-# Not on a command line, which all users can read.
+# The secret must not be on a command line, which all users can read.
 as_user sh -c 'umask 077 && cat >knowing && chmod u+x knowing' <<KNOWING
 #!/bin/sh
 HVD_TEST_CANARY=$canary exec "\$@"

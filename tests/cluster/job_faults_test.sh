@@ -93,7 +93,7 @@ job_is_cancelled()
     succeeds 'nothing of the job is left' nothing_is_left
 }
 
-# slurmctld checks the time limits of jobs every half minute.
+# Moves the job's time limit to now. slurmctld ends the job up to half a minute later, when it checks the limits.
 time_is_over()
 {
     start_steps
@@ -115,7 +115,8 @@ srun_is_killed()
     succeeds 'after scancel nothing is left' nothing_is_left
 }
 
-# Removes node names from /etc/hosts. Slurm has the addresses in slurm.conf; hvd asks each node for its own.
+# Removes node names from /etc/hosts. Slurm has the addresses in slurm.conf; hvd asks each node for
+# its own address.
 names_do_not_resolve()
 {
     local hosts=$work/cluster/machine-etc/hosts
@@ -128,11 +129,11 @@ names_do_not_resolve()
     cat "$work/hosts" >"$hosts"
 }
 
-# appear SECONDS REGEX COUNT: waits until COUNT lines of the requeued job match.
+# appear SECONDS REGEX COUNT: waits up to SECONDS until COUNT lines of the requeued job match.
 appear()
 {
     timeout "$1" grep -m "$3" -E -- "$2" < <(exec tail -n +1 -f "$home/requeued.out") | cat >/dev/null
-    return "${PIPESTATUS[0]}" # without cat, grep would end at the first line, and wait for its input
+    return "${PIPESTATUS[0]}" # `cat`: grep stops at the first match if it writes to /dev/null
 }
 
 is_pending()
@@ -140,9 +141,9 @@ is_pending()
     [ -n "$(as_root squeue --noheader --jobs "$1" --states PENDING)" ]
 }
 
-# begin_anew JOB: makes Slurm start a requeued job at once, instead of two minutes after its end. In the second of
-# its end, slurmd would confuse it with the killed one: so StartTime is set only after the job was seen pending in
-# two earlier seconds. A StartTime in the future does not help, because nothing wakes the scheduler then.
+# begin_anew JOB: makes Slurm start a requeued job after about three seconds, instead of two minutes. In the second
+# in which the first run ended, slurmd would confuse the two runs, so StartTime is set to `now` only when the job has
+# been pending in two earlier seconds. A StartTime in the future would not wake the scheduler.
 begin_anew()
 {
     local i seen=0

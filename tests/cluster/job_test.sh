@@ -12,7 +12,7 @@ job()
     as_user LD_LIBRARY_PATH="$library" srun --hvd "$@"
 }
 
-# collectives_are_right WHERE SRUN_ARGUMENT...: all promises of the program count as one here.
+# collectives_are_right WHERE SRUN_ARGUMENT...: runs the TAP program collectives_test as one promise of this test.
 collectives_are_right()
 {
     prints "collectives on $1 equal the reference" '^1\.\.9$' job "${@:2}" ./collectives_test 1

@@ -73,8 +73,8 @@ test_life()
     succeeds 'both clusters have left nothing' machine_is_clean
 }
 
-# without COMMAND...: runs COMMAND without cgroups and without Slurm's plugins for PMIx, and for cgroups if Slurm
-# starts without these.
+# without COMMAND...: runs COMMAND without cgroups and without Slurm's PMIx plugins. Slurm's cgroup plugins are
+# hidden, too, except one that older releases of slurmd need.
 without()
 {
     local plugins
@@ -82,7 +82,7 @@ without()
     cp -a "$plugins" "$work/plugins"
     rm -f "$work"/plugins/{mpi_pmix,cgroup_v2}*
     case $(slurmd -V) in
-    *' 22.'* | *' 23.02'*) ;; # slurmd needs a plugin, although it does not use it then
+    *' 22.'* | *' 23.02'*) ;; # slurmd needs a cgroup plugin, although it does not use it here
     *) rm -f "$work"/plugins/cgroup_v1* ;;
     esac
     # shellcheck disable=SC2016 # expands there
@@ -143,7 +143,7 @@ kill_a_test()
     kill -KILL -- "-$pid"
 }
 
-# Reads from the open descriptor: opening the pipe again would wait for a writer, and none may be left.
+# Reads from the open descriptor. To open the pipe again would wait for a writer, and there may be none.
 read_to_the_end()
 {
     cat <&8

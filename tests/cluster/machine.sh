@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Shell functions for tests that a cluster leaves nothing behind; comes after harness.sh.
+# Shell functions for tests that a cluster leaves nothing behind. A test sources this file after harness.sh.
 # shellcheck shell=bash disable=SC2154 # work, cluster and tests_dir come from harness.sh
 
 # Runs the test file again in new namespaces, as on an idle machine: all processes, mounts, links and files in

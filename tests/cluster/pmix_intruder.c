@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Another user of a node who wants to end a step: claims to be one of its ranks, with the
- * user id in INTRUDER_CLAIMS, and asks Slurm's PMIx to abort it. The variables PMIX_* are
- * those of a task, which can be guessed. */
+ * user id in INTRUDER_CLAIMS, and asks Slurm's PMIx to abort the step. Its environment
+ * has the PMIX_* variables of a task, whose values can be guessed. */
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static unsigned claimed(void)
     return text != NULL ? (unsigned)atoi(text) : 0;
 }
 
-/* Replace libc's functions: libpmix sends these ids. */
+/* Replace the functions of libc. libpmix sends the ids that they return. */
 HVD_EXPORT uid_t geteuid(void);
 HVD_EXPORT gid_t getegid(void);
 

@@ -8,14 +8,14 @@
 stranger=65534
 limit=40
 
-# Puts the munge socket where libpmix looks for it, on the node only.
+# Puts the munge socket where libpmix looks for it, in the node's own file system.
 show_munge()
 {
     as_root --node n1 sh -c 'mkdir -p /run/munge && mount -t tmpfs tmpfs /run/munge &&
         ln -s "$1" /run/munge/munge.socket.2' sh "$work/cluster/munge/socket"
 }
 
-# slurmd reads mpi.conf when it starts or is told to.
+# Makes PMIx ask munge for user ids. slurmd reads mpi.conf only when it starts or is reconfigured.
 use_munge()
 {
     echo PMIxEnv=PMIX_MCA_psec=munge >"$work/cluster/etc/mpi.conf"
@@ -31,7 +31,7 @@ begin_step()
     await_said '^begun$'
 }
 
-# The stranger claims to be the job user and rank 0 of the step.
+# Another user runs pmix_intruder, which claims to be the job user and rank 0 of the step.
 intrude()
 {
     local variables

@@ -102,8 +102,8 @@ write_script()
     } >"$home/train.py"
 }
 
-# Writes a script with the same output but without PyTorch, which takes seconds to import. It replaces the script
-# above once srun and the batch script have run that.
+# Writes a script with the same output but without PyTorch, which takes seconds to import. When srun and the batch
+# script have run the script above once, this one replaces it.
 write_plain_script()
 {
     printf '%s\n' 'from horovod.common.basics import HorovodBasics' 'hvd = HorovodBasics()' \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Shell functions for the tests of the plugin; comes after harness.sh.
+# Shell functions for the tests of the plugin. A test sources this file after harness.sh.
 # shellcheck shell=bash disable=SC2154,SC2120 # prefix, work, home come from harness.sh
 
 # enable_plugin WORD...: enables the plugin as an admin would, with these words in plugstack.conf. Slurm reads the

@@ -9,7 +9,7 @@ install_hvd
 start_cluster 2 --sockets 2 --cores 8 --gpus 4
 enable_plugin
 mkdir -p "$home/bin"
-# A torchrun that prints what it was given.
+# A stand-in for torchrun that prints the variables and the number of options that it was given.
 printf '#!/bin/sh\n%s\n' \
     'echo $SLURMD_NODENAME: node $PET_NODE_RANK of $PET_NNODES, $PET_NPROC_PER_NODE ranks, $# options.' \
     'echo $PET_MASTER_ADDR $PET_MASTER_PORT, $MASTER_ADDR $MASTER_PORT >>place' \
@@ -57,7 +57,7 @@ if ! /usr/bin/python3 -c 'import torch.distributed.run' 2>/dev/null; then
     tap_skip 'DistributedDataParallel' 'needs python3-torch'
     tap_done
 fi
-# torchrun, but Debian 12's fails in Python 3.11, where Std.from_str finds no member for 0.
+# Replaces the stand-in by torchrun. Debian 12's fails in Python 3.11, where Std.from_str finds no member for 0.
 cat >"$home/bin/torchrun" <<'PY'
 #!/usr/bin/python3
 from torch.distributed.elastic.multiprocessing import Std

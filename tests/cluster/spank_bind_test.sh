@@ -11,7 +11,8 @@ install_hvd
 start_cluster 2 --sockets 2 --cores 1 --gpus 2 --constrain
 enable_plugin
 mask='echo $HOROVOD_LOCAL_RANK:$(sed -n "s/^Cpus_allowed_list:\t//p" /proc/self/status):$HVD_CPUS'
-# ENXIO: allowed, but without a device behind it; EPERM: not allowed.
+# Opens both GPUs. ENXIO, "No such device", means that the task may open the file, which has no device behind it;
+# EPERM means that it may not.
 devices='echo $HOROVOD_LOCAL_RANK:$CUDA_VISIBLE_DEVICES:$HVD_GPUS:$(for gpu in 0 1; do
     cat '"$work"'/cluster/dev/gpu$gpu 2>&1 | grep -c "No such device"; done | paste -sd " ")'
 

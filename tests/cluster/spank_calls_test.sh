@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# System calls of the plugin in slurmstepd while that can be root: strace compares a step with the plugin to a step
-# without it.
+# System calls of the plugin while slurmstepd can be root: strace traces a step with the plugin and one without it,
+# and the traces are compared.
 # shellcheck disable=SC2016 # variables expand in other shells
 . "$(dirname "$0")/harness.sh"
 . "$(dirname "$0")/spank.sh"

@@ -12,10 +12,10 @@ enable_plugin
 # HVD_LAUNCH is the last variable that the plugin exports in a task.
 rank='echo $(hostname):$HOROVOD_RANK/$HOROVOD_SIZE:$HVD_LAUNCH'
 one='^n1:0/1:1$' two='^n1:0/2:1 n2:1/2:1$'
-many=--hvd=on # see bare
+many=--hvd=on # with a word, because some releases of Slurm reject --hvd without one, see bare
 
-# bare PROMISE...: a promise with the option without words. Slurm passes on the text "(null)"; 25.11.0 to 25.11.4 may
-# reject it.
+# bare PROMISE...: runs a promise about --hvd without words, for which Slurm passes on the text "(null)". Slurm
+# 25.11.0 to 25.11.4 may reject it.
 bare()
 {
     case $(as_user srun --version) in

@@ -11,7 +11,7 @@ start_cluster 2 --sockets 2 --cores 8 --gpus 4 \
     --conf 'InteractiveStepOptions="--interactive --preserve-env /bin/sh"'
 enable_plugin
 rank='echo $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK'
-two_ranks='0/2/ 1/2/' # and with Slurm's PMIx
+two_ranks='0/2/ 1/2/' # the third field is empty without Slurm's PMIx
 ! has_pmix || two_ranks='0/2/0 1/2/1'
 
 prints 'srun --help names --hvd' '--hvd' as_user srun --help

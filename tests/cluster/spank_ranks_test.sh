@@ -100,7 +100,7 @@ three_ranks='0/3: 1/3: 2/3:'
 ! has_pmix || three_ranks='0/3:0 1/3:1 2/3:2'
 prints 'a heterogeneous step counts all ranks' "^$three_ranks\$" in_line two_parts "$rank:\$PMIX_RANK"
 
-two_ranks='0/2/ 1/2/' # and with Slurm's PMIx
+two_ranks='0/2/ 1/2/' # the third field is empty without Slurm's PMIx
 ! has_pmix || two_ranks='0/2/0 1/2/1'
 nested='srun --overlap -n2 --hvd sh -c "echo \$HOROVOD_RANK/\$HOROVOD_SIZE/\$PMIX_RANK"'
 prints 'an srun inside a rank has ranks of its own' "^$two_ranks\$" \

@@ -30,7 +30,7 @@ inside()
     as_user srun --hvd -n1 sh -c "$place; srun --hvd -n1 --overlap sh -c '$place'" | sort -u | wc -l
 }
 prints 'an srun inside a rank gets a port of its own' '^2$' inside
-# Lightning's error without SLURM_NTASKS_PER_NODE, and two steps that would use the same port of JAX.
+# Lightning fails if SLURM_NTASKS_PER_NODE is unset. JAX would use the same port in two steps of a job.
 prints 'each rank of an even step knows the number of ranks per node' '^4 4 4 4$' \
     in_line as_user srun --hvd -N1 -n4 printenv SLURM_NTASKS_PER_NODE
 prints 'an srun inside a rank does not take it for a choice of the user' '^inner of 1$' \
@@ -120,7 +120,8 @@ for start in range(2):
 print(line)
 PY
 chmod a+r "$home"/{ddp,store}.py
-# Jobs on both nodes do not collide with programs that use ports in the range from which job scripts often choose.
+# From here on a program on n1 has taken ports in the range from which job scripts often choose. Jobs must not
+# collide with it.
 begin_job as_root --node n1 python3 -c '
 import socket, time
 taken = []

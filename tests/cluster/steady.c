@@ -28,10 +28,11 @@ enum phase {
 };
 
 struct steps {
-    int64_t input[NUMBERS], output[NUMBERS]; /* [0]: the phase, from rank 0 */
+    /* element 0: the phase of rank 0; 0 from the others */
+    int64_t input[NUMBERS], output[NUMBERS];
     char text[TEXT];
     long count, wrong;
-    double seconds[ENDED]; /* of the steps of each phase */
+    double seconds[ENDED]; /* total time of the steps of each phase */
     long counts[ENDED];
 };
 
@@ -153,7 +154,7 @@ int main(void)
     struct hvd_error err = {0};
     int status = hvd_init(&err), rank;
 
-    signal(SIGPIPE, SIG_IGN); /* as in Python: the output may be closed by now */
+    signal(SIGPIPE, SIG_IGN); /* as in Python; the reader of the output may have ended */
     if (status != 0 || canary == NULL) {
         fprintf(stderr, "%s\n", canary != NULL ? err.text : "HVD_TEST_CANARY is not set");
         return EXIT_FAILURE;

@@ -43,7 +43,8 @@ chmod a+rx "$home"/*
 ways='none pmix'
 has_pmix || ways=none
 
-# try_way MPI COMMAND: runs COMMAND, in which $hvd starts ranks, and writes the sorted lines of its output as one.
+# try_way MPI COMMAND: runs COMMAND with `--hvd --mpi=MPI` in $hvd, which it gives to srun. Writes the sorted lines of
+# its output to a file as one line.
 try_way()
 {
     local status=0
@@ -60,7 +61,7 @@ has_result()
     esac
 }
 
-# try_kind works|fails PROMISE REGEX COMMAND: tries both ways, at the same time because that is faster.
+# try_kind works|fails PROMISE REGEX COMMAND: tries Slurm's PMIx and hvd's own service, both at once to save time.
 try_kind()
 {
     local way status
