@@ -17,7 +17,7 @@ exec unshare --user --map-root-user --mount sh -euc '
     done
     exec "$@"' enter "$@"
 SCRIPT
-# PyTorch of Debian 12 needs libsodium itself.
+# The script does without PyTorch, because that of Debian 12 needs libsodium itself.
 cat >"$home/sum.py" <<'SCRIPT'
 import ctypes
 from ctypes import byref

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The example trains on two nodes.
+# The example contrib/examples/digits trains on two nodes.
 . "$(dirname "$0")/harness.sh"
 
 same_parameters()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The tool trusts the directory of a cluster only if no other user can change it, and it reads the settings there
+# The tool `cluster` trusts the directory of a cluster only if no other user can change it, and it reads the settings there
 # without running them.
 # usage: settings_test.sh CLUSTER
 set -u
@@ -11,7 +11,7 @@ tap_begin
 chmod 755 "$work"
 other=65534
 
-# write DIRECTORY: writes the settings as `up` does, except for one line.
+# write DIRECTORY: writes a file of settings as `up` writes it.
 write()
 {
     mkdir -p "$1"
@@ -27,7 +27,7 @@ status_says()
     rm -rf "$work/c" "$work/elsewhere" "$work/ran"
 }
 
-# strange FILE...: gives files to another user, if this is root.
+# strange FILE...: gives files to another user, if the test runs as root.
 strange()
 {
     [ "$(id -u)" = 0 ] && chown -h "$other" "$@"

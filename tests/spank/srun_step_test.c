@@ -42,7 +42,7 @@ static int launch(struct fake_plugin *plugin, const char *mpi, unsigned tasks)
     return plugin->local_user_init(NULL, 0, NULL);
 }
 
-/* The plugin has launched a step before. */
+/* Needs a plugin that has launched a step. */
 static void test_key(struct fake_plugin *plugin)
 {
     const char *now = getenv(HVD_ENV_STEP_KEY);

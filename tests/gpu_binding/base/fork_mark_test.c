@@ -18,8 +18,8 @@ static pid_t fork_by_system_call(void)
     return (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 }
 
-/* Forks a child with `make`. Returns true if the mark is the child's own or not, as
- * at_first says, and is the child's own after the child has set it. */
+/* Forks a child with `make`. The mark must be the child's own at once if at_first,
+ * otherwise only after the child has set it. Returns whether it is so. */
 static bool child_says(fork_function *make, struct hvd_fork_mark *mark, bool at_first)
 {
     int status = 1;

@@ -23,7 +23,7 @@
 enum {
     FEW_FILES = 64, /* descriptors of a service that is short of them */
     MANY = 600, /* connections */
-    /* the limit with enough descriptors: a few of the service itself, those of 64
+    /* a service holds fewer descriptors than this: a few of its own, those of 64
      * strangers, and those of the ranks */
     HELD_MOST = 100,
     JOINS = 20,

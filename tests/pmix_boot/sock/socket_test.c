@@ -185,8 +185,8 @@ static void test_path(void)
     rmdir(directory);
 }
 
-/* The kernel picks a port at 127.0.0.2. Both addresses then may use only this port, and
- * then this port or its neighbour. */
+/* Takes a port of 127.0.0.2 that the kernel picks. Then both addresses may use only this
+ * port, and later this port or its neighbour. */
 static void test_several_addresses(void)
 {
     const struct hvd_ip addresses[] = {{.version = 4, .bytes = {127, 0, 0, 1}},
