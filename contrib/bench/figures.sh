@@ -6,7 +6,7 @@
 #
 #   node      allreduce of 2 ranks on one node, and of the other libraries that are installed
 #   nodes     the same between two nodes of one rank (two_nodes.sh)
-#   training  steps, also of torch DDP, and of Horovod if contrib/bench/horovod_env.sh has built it
+#   training  steps of trainings with hvd, with DDP, and with Horovod if horovod_env.sh has built it
 #
 # OUT/NAME.txt has the output, with the command on top; tables are also written as JSON, PNG and SVG.
 set -euo pipefail

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gpu_kernels MODULE [MIB [TURNS]]: measures how fast the kernels of hvd_gpu.so move MIB
- * of tensors on a GPU. Prints a Markdown table. For comparison it has a single copy on
- * the device, and one copy for each tensor. Bytes read and bytes written both count. The
- * variants take turns; each figure is the median of TURNS. */
+ * of tensors on a GPU. Prints a Markdown table; for comparison it also has a single copy
+ * on the device, and one copy for each tensor. Bytes read and bytes written both count.
+ * The variants take turns; each figure is the median of TURNS. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,8 +85,8 @@ static int64_t width(enum hvd_dtype dtype)
     return (int64_t)hvd_dtype_bytes(dtype);
 }
 
-/* Returns the bytes of a variant's input: the larger of input and output has total
- * bytes. */
+/* Returns the bytes of a variant's input, chosen so that the larger of input and output
+ * has `total` bytes. */
 static int64_t input_bytes(const struct variant *variant)
 {
     return width(variant->to) > width(variant->from)

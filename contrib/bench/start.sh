@@ -43,7 +43,7 @@ median()
     cut -d ' ' -f "$1" "$work/$2" | sort -n | sed -n "$(((rounds + 1) / 2))p"
 }
 
-# way WAY: prints the name of the way in the table.
+# way WAY: prints what the table calls this way to start.
 way()
 {
     case $1 in

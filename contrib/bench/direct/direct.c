@@ -44,8 +44,9 @@ struct hvd_direct {
 static struct hvd_job *opened;
 static const struct hvd_algorithm_choices *forced; /* NULL: the job's algorithms */
 
-/* From open to close this thread drives the job (progress.h). Between two calls, where
- * the program computes, the thread has the program's floating-point environment again. */
+/* Gives the thread the program's floating-point environment until the next call. This
+ * thread drives the job from open to close (progress.h), but the program computes between
+ * two calls. */
 static void pause_driving(struct hvd_job *job)
 {
     hvd_float_env_leave(hvd_progress_floats(&job->progress));

@@ -104,7 +104,8 @@ end_session()
     done
 }
 
-# verdict FILE: prints the counts of TAP, or the last line of an output without lines for the summary.
+# verdict FILE: prints how many TAP tests passed. For an output without TAP, prints its last line, unless it has
+# lines of its own for the summary.
 verdict()
 {
     local good bad
@@ -254,7 +255,7 @@ else
     skip torch-device-2 'runs on a GPU or with KIT_FAKE=1'
 fi
 
-# --- 2. figures; with one rank NCCL launches nothing in place, so the time is that of hvd alone ---
+# --- 2. figures; on one rank, NCCL launches nothing for a tensor in place, so the time is that of hvd alone ---
 
 gpu_kernels=$kit/build/contrib/bench/gpu_kernels
 if [ "$is_fake" != 0 ]; then

@@ -114,7 +114,7 @@ def packing(gpu, findings):
 
 
 def hostpath(gpu, findings):
-    """Measures the host path, and for comparison only the copies down and up that it needs."""
+    """Measures the host path, and for comparison the copies to the host and back alone."""
     for mib in (1, 16, 128) if gpu.is_cuda else (1, 4):
         tensor = torch.ones(mib << 18, device=gpu.name)
         pinned = torch.empty(mib << 18, pin_memory=gpu.is_cuda)

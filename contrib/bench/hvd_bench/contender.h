@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A contender runs the work and is timed: a level of hvd, or a peer. */
+/* A contender runs the work and is timed: a level of hvd (--level), or a peer such as
+ * another library (--vs). */
 #ifndef HVD_BENCH_CONTENDER_H
 #define HVD_BENCH_CONTENDER_H
 

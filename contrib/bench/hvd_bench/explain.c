@@ -14,8 +14,8 @@ enum {
     MOST_RANKS = 4096,
     MOST_NODE_RANKS = 1024,
     SHOWN_RANKS = 32,
-    /* The most steps of a tick whose shapes are compared; a longer tick is always
-     * printed. */
+    /* ticks with more steps than this are always printed, because their shapes are not
+     * compared */
     MOST_STEPS = 256
 };
 
@@ -35,8 +35,8 @@ struct totals {
     int64_t waits; /* waits for other ranks of the node */
 };
 
-/* The kinds and peers of the steps of a tick. Consecutive ticks with the same shape are
- * printed once. */
+/* The kinds and peers of the steps of one tick of a schedule. Consecutive ticks with the
+ * same shape are printed once. */
 struct shape {
     int count;
     struct {
@@ -394,8 +394,8 @@ const char *bench_layout_write(const struct hvd_layout *layout, char *text, size
 
 /* --- schedules --- */
 
-/* The blocks of a collective in which each rank has one, and the algorithms to choose
- * from. */
+/* Where the block of each rank begins, for collectives in which every rank has a block;
+ * and the algorithms to choose from. */
 struct blocks {
     int64_t *begin;
     int64_t each; /* bytes of a block */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The level "team": the calling thread runs the schedule on buffers that are agreed on
- * before, as a call of MPI does. A barrier is an allreduce of one byte. hvd's own threads
- * are paused from open to close, that is only while this level is timed, because the
- * ranks communicate through hvd in between. */
+/* The level "team": the calling thread runs the schedule at once, as a call of MPI does,
+ * on buffers that the ranks agreed on before. A barrier is an allreduce of one byte.
+ * hvd's own threads are paused only while this level is timed, from open to close: at
+ * other times the ranks communicate through hvd. */
 #include <stdlib.h>
 
 #include "collectives/schedule/algorithm.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Times the contenders on one work, in turns. */
+/* Times the contenders on one work. They take turns: in each round, every contender runs
+ * one block, which consists of consecutive calls. */
 #ifndef HVD_BENCH_MEASURE_H
 #define HVD_BENCH_MEASURE_H
 

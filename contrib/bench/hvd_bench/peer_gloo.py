@@ -125,7 +125,7 @@ class Child:
 
 def main():
     """Answers requests on standard output; the output of libraries goes to standard error."""
-    pr_set_pdeathsig = 1  # in a call, the child would not notice the end of its parent
+    pr_set_pdeathsig = 1  # during a call, the child would not notice that its parent ended
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
     answers = os.fdopen(os.dup(1), 'w')
     os.dup2(2, 1)

@@ -5,8 +5,9 @@
  * sender is at most one window ahead of what it has received, so that messages do not
  * pile up.
  *
- * A sender may already be in the next sum. The receiver adds its messages at once,
- * because the calls of a block have the same input, and a barrier separates blocks.
+ * Messages of the other rank's next sum may arrive during this one. They are added at
+ * once, too. The result is still right, because all calls of a block have the same input,
+ * and a barrier separates blocks.
  *
  * With several ranks on a node each pair exchanges its share of the bytes. The work
  * within the node is left out: this is a limit for the network part. */

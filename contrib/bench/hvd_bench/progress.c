@@ -4,7 +4,7 @@
 #include "contrib/bench/hvd_bench/progress.h"
 
 static const double interval = 0.2; /* seconds */
-static const double least_share = 0.01; /* an estimate from less would be wrong */
+static const double least_share = 0.01; /* no estimate before this share is done */
 static const char erase_line[] = "\033[K";
 
 void bench_progress_begin(struct bench_progress *progress, int total, double now)

@@ -71,7 +71,7 @@ void bench_work_finish(struct bench_work *work)
     work->input = work->output = NULL;
 }
 
-/* The values of two tiles as bytes in the type, so that one whole tile can be read from
+/* Two tiles of values, stored in the type of the work: one whole tile can be read from
  * any element of the first. */
 struct pattern {
     size_t bytes; /* bytes of an element */

@@ -10,9 +10,9 @@
 
 #include "collectives/schedule/schedule.h"
 
-/* The most bytes that are simulated, if one node stands for all: 64 chunks. If all nodes
- * are simulated, whole_work is divided by their number, but at least least_bytes are
- * simulated. */
+/* The most bytes that are simulated. mirrored_bytes, 64 chunks: if one node stands for
+ * all. If all nodes are simulated: whole_work divided by their number, but at least
+ * least_bytes. */
 static const double mirrored_bytes = 16 << 20, whole_work = 64e6, least_bytes = 2 << 20;
 
 enum happening {
@@ -28,7 +28,9 @@ struct event {
     uint64_t order; /* order of planning, for events at the same time */
     enum happening kind;
     int who;
-    uint64_t version; /* version of the node whose work ends */
+    /* the node's version when this event was planned; if it has changed since, the event
+     * is ignored */
+    uint64_t version;
     int from; /* the sender of a message */
     double bytes;
 };
@@ -194,8 +196,8 @@ static uint64_t end_item(struct list *list, struct item *item)
 
 /* --- work --- */
 
-/* Returns the seconds that a message takes a rank, at either end. The network sends long
- * messages in parts. */
+/* Returns the seconds that a rank needs to send or to receive a message. The network
+ * sends long messages in parts. */
 static double message_work(const struct simulate_machine *machine, double bytes)
 {
     return ceil(bytes / HVD_SCHEDULE_MESSAGE_BYTES) * machine->message;
@@ -213,7 +215,7 @@ static double local_sum_work(const struct simulate_machine *machine, int sources
                : bytes / machine->pcie + bytes * (sources - 1) / machine->sum;
 }
 
-/* Returns the seconds of the sum that a RECV_REDUCE makes of its message. */
+/* Returns the seconds that a RECV_REDUCE step takes to add its message. */
 static double receive_work(const struct simulate_machine *machine,
                            const struct hvd_step *step)
 {
@@ -223,7 +225,7 @@ static double receive_work(const struct simulate_machine *machine,
            (step->recv_reduce.to_output ? bytes / machine->pcie : 0);
 }
 
-/* Returns the seconds of a step if the rank has the memory of its node alone; the node
+/* Returns the seconds of a step while no other rank uses the memory of the node, which
  * has `ranks` ranks. */
 static double step_work(const struct simulate_machine *machine, int ranks,
                         const struct hvd_step *step)

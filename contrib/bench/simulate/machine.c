@@ -231,7 +231,7 @@ int simulate_parse(const char *text, struct simulate_options *options,
     return status != 0 ? status : check_options(options, err);
 }
 
-/* --- telling --- */
+/* --- printing --- */
 
 static void print_value(const struct simulate_options *options,
                         const struct option *option)

@@ -11,7 +11,7 @@ struct simulate_training {
     double compute; /* seconds of computation on the slowest rank */
     double step; /* seconds of a step of the job */
     double exposed; /* step - compute: communication that is not hidden */
-    double busy; /* seconds in which the network had a batch */
+    double busy; /* seconds in which the network carried a batch */
     int batches;
     double efficiency; /* alone / step */
 };
