@@ -16,7 +16,7 @@ enum {
 
 static const struct hvd_job_shape four = {.nodes = 1, .ranks = 4};
 
-/* A machine on which an alternative takes a constant time and its bytes at a constant
+/* An algorithm whose call takes a constant time, and then moves bytes at a constant
  * rate. */
 struct made_up {
     const char *name;

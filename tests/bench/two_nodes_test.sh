@@ -10,7 +10,7 @@ if ! unshare --net true 2>/dev/null || ! command -v ip >/dev/null; then
 fi
 tap_begin
 
-# PROMISE COMMAND...
+# check PROMISE COMMAND...: reports whether the command succeeds.
 check()
 {
     local promise=$1
@@ -19,7 +19,7 @@ check()
     report $? "$promise"
 }
 
-# LAUNCHER LAYOUT NODES
+# has_nodes LAUNCHER LAYOUT NODES: the ranks of the layout have these host names.
 has_nodes()
 {
     "$two_nodes" "$1" "$2" hostname >"$work/names"
@@ -27,14 +27,15 @@ has_nodes()
     [ "$(sort "$work/names" | tr '\n' ' ')" = "$3 " ]
 }
 
-# LAUNCHER
+# passes_status LAUNCHER: two_nodes.sh returns the exit status of the ranks.
 passes_status()
 {
     "$two_nodes" "$1" 1,1 sh -c 'exit 3'
     [ $? -eq 3 ]
 }
 
-# LAUNCHER: checks that no network and no process is left; mpirun's daemon on the other node ends a moment later.
+# is_ended_by_signal LAUNCHER: SIGTERM ends the ranks and removes the networks; mpirun's daemon on the other node ends
+# a moment later.
 is_ended_by_signal()
 {
     local pids=()
@@ -55,7 +56,7 @@ is_ended_by_signal()
     rm "$work/pids"
 }
 
-# LAUNCHER: prints why the launcher cannot be tested, or nothing.
+# obstacle LAUNCHER: prints why the launcher cannot be tested, or nothing.
 obstacle()
 {
     if ! command -v "$1" >/dev/null; then

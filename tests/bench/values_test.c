@@ -93,8 +93,8 @@ static void check_reduced(void)
     }
 }
 
-/* Builds the result of allgather, gather or alltoall from blocks; it passes, and fails
- * when two blocks are exchanged. */
+/* Whether the check accepts the right result of allgather, gather or alltoall, and
+ * rejects it when two blocks are exchanged. */
 static bool knows_places(enum bench_collective collective)
 {
     int receiver = collective == BENCH_GATHER ? 0 : 1;
@@ -119,8 +119,8 @@ static bool knows_places(enum bench_collective collective)
     return accepts && refuses;
 }
 
-/* The right result of one rank is wrong for the other. A rank without a result may have
- * any output. */
+/* Whether the check of a scatter rejects the result of another rank, and the check of a
+ * reduce accepts any output on ranks other than the root. */
 static bool knows_root(void)
 {
     struct bench_work root = work_of(BENCH_SCATTER, HVD_INT32, HVD_SUM, 0);

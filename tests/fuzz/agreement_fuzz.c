@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Four ranks on two nodes agree on tensors while messages between them are changed or
- * made up. A rank may end the job, but a batch that a rank does run must be one that it
- * can run. The input is a program of these steps:
+ * made up. A rank may end the job, but each batch that a rank runs must be valid for it:
+ * the rank is a member of its process set and has all of its tensors. The input is a
+ * program of these steps:
  *
  *   submit     a rank submits a tensor, joins, or changes process sets
  *   deliver    a rank gets its oldest message, unchanged or with some bytes changed
@@ -359,7 +360,8 @@ static void deliver(struct fuzz_input *input, struct rank *rank, bool is_changed
     free(message.data);
 }
 
-/* Rank 0 has no parent, so that it gets no message from one. */
+/* Gives the rank a message that consists of bytes of the input, from a child or from its
+ * parent. Rank 0 has no parent. */
 static void make_up(struct fuzz_input *input, struct rank *rank)
 {
     int branches = branches_of(rank);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Environment variables that hvd reads. Each line of the input is NAME=VALUE, or a letter
- * for the number of a name in the table and then the value. */
+ * that selects a name in the table, followed by the value. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
