@@ -4,8 +4,8 @@
 
 usage: analysis.py clang-tidy|cppcheck|gcc BUILD    exit status 0: nothing; 1: something
 
-A place where a tool is wrong says so in a comment, as the tool wants it: NOLINTNEXTLINE(check) or
-cppcheck-suppress id. `.clang-tidy` says which checks clang-tidy makes. error.c defines what analysis.h redefines.
+A comment in the source suppresses a false report: NOLINTNEXTLINE(check) or cppcheck-suppress id.
+`.clang-tidy` says which checks clang-tidy makes. error.c is left out, because it defines what analysis.h redefines.
 """
 
 import concurrent.futures
@@ -63,7 +63,7 @@ def in_parallel(function, items):
 
 
 def clang_tidy(build, sources):
-    """It looks for a file .clang-tidy above each source."""
+    """Runs clang-tidy, which takes its checks from the file .clang-tidy above each source."""
     def look(name):
         text = output_of(['clang-tidy', '-p', str(build), '--quiet',
                           f'--extra-arg=-include{_FIRST}', name])

@@ -10,7 +10,7 @@ its output.
 
 The table is a TOML file; each [[job]] is a case:
 
-    name       the promise, a sentence: the job ends as `exit` says, and so do its own TAP lines if `exit` is 0
+    name       the promise, a sentence: the job ends as `exit` says; if `exit` is 0, its TAP lines are promises, too
     run        program and arguments, split as by a shell
     layout     ranks per node ("2,2"), started by hvdrun; without it the program runs by itself
     env        variables; each_rank: shell commands that each rank runs before the program
@@ -21,7 +21,7 @@ The table is a TOML file; each [[job]] is a case:
     when       [[line, times, run]]: runs a shell command in {tmp} at the n-th line that matches
     look_at    a file in {tmp} in which the expectations look, instead of the output
     each       rows of fields and parameters: one case for each, or for each combination of values in lists
-    more       true: the case repeats a promise at other ranks or in another layout
+    more       true: the case repeats a promise with another number of ranks or another layout
 
 and what is expected; regular expressions match within a line:
 
@@ -30,10 +30,10 @@ and what is expected; regular expressions match within a line:
     same       all matches are the same text
     after      shell commands in {tmp} that succeed; their TAP lines count. The output is in {tmp}/output
 
-Each is a list, part of the promise `name`, or a table from sentences to values: promises of their own. Texts
-may have {parameters}: those of the row, layout, ranks, nodes, others (ranks - 1), tmp, tests (the folder of
-the table), python, and those of the command. A promise with {other} is made for each rank but {victim}. The fields in [all] are
-defaults for all jobs.
+Each is a list, which belongs to the promise `name`, or a table that maps sentences to values: each of these
+sentences is a promise of its own. Texts may have {parameters}: those of the row, layout, ranks, nodes,
+others (ranks - 1), tmp, tests (the folder of the table), python, and those of the command. A promise with
+{other} is made for each rank but {victim}. The fields in [all] are defaults for all jobs.
 """
 
 import dataclasses
@@ -54,7 +54,7 @@ JOB = os.path.join(HERE, 'collectives', 'job.sh')
 OWN_SHM = os.path.join(HERE, 'collectives', 'own_shm.sh')
 LIMIT = float(os.environ.get('HVD_TEST_LIMIT', 60 * float(os.environ.get('HVD_TEST_TIMES', 4))))
 SHOWN_LINES = 100
-GRACE = min(10, LIMIT)  # seconds in which hvdrun ends its ranks, and what they started its output
+GRACE = min(10, LIMIT)  # seconds for hvdrun to end its ranks, and for the output to close
 
 EXPECTATIONS = ('prints', 'lacks', 'counts', 'same', 'after')
 FIELDS = {'name': '', 'run': '', 'layout': '', 'env': {}, 'each_rank': '', 'exit': 0, 'files': {}, 'pipe': '',
@@ -66,7 +66,7 @@ TAP_PLAN = re.compile(r'1\.\.(\d+)\s*(?:# SKIP\w* *(.*))?$')
 
 
 class TableError(Exception):
-    """The table is wrong: no job of it runs."""
+    """The table is wrong, so none of its jobs is run."""
 
 
 # --- the table ---
@@ -142,7 +142,7 @@ class Case:
     def prepare(self, tmp):
         """Expands all fields for a run in this folder."""
         self.tmp = tmp
-        other = {'other': '{other}'}  # replaced when the promise is looked at
+        other = {'other': '{other}'}  # replaced when the promise is checked
         for name, value in self.raw.items():
             if name not in ('each', 'name'):
                 setattr(self, name, expand(value, {**self.parameters, 'tmp': tmp, **other}))
@@ -167,7 +167,7 @@ class Case:
         return env
 
     def promises(self):
-        """(kind, sentence or None, wanted) of all expectations."""
+        """Yields (kind, sentence or None, wanted) for each expectation."""
         for kind in EXPECTATIONS:
             wanted = getattr(self, kind)
             for item in wanted.items() if isinstance(wanted, dict) else [(None, value) for value in wanted]:
@@ -283,7 +283,7 @@ def problem_with(kind, wanted, lines):
 
 
 def tap_of(lines):
-    """The promises of TAP lines, the plan or None, and the reason why all are skipped or None."""
+    """Returns the promises of TAP lines, the plan or None, and the reason why all are skipped or None."""
     promises, plan, reason = [], None, None
     for line in lines:
         if match := TAP_PLAN.match(line):
@@ -294,7 +294,7 @@ def tap_of(lines):
 
 
 class Report:
-    """Prints one line a promise."""
+    """Prints one line for each promise."""
 
     def __init__(self):
         self.count = 0
@@ -340,7 +340,7 @@ def problems_of_end(case, run, promises, plan):
 
 
 def run_after(case, command, report):
-    """The problem with a command that looks at what a job has left, or None; its TAP lines are passed on."""
+    """Runs a command after the job and reports its TAP lines. Returns a text if the command fails, else None."""
     done = subprocess.run(['sh', '-c', command], cwd=case.tmp, env=case.environment(), text=True, check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=LIMIT)
     promises = tap_of(done.stdout.splitlines())[0]
@@ -354,7 +354,7 @@ def run_after(case, command, report):
 
 
 def lines_to_look_at(case, run):
-    """The lines in which texts are expected, and what is wrong if there are none to look at."""
+    """Returns the lines in which texts are expected, and a list of problems if they cannot be read."""
     with open(os.path.join(case.tmp, 'output'), 'w') as file:
         file.writelines(f'{line}\n' for line in run.lines)
     if not case.look_at:

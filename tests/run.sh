@@ -254,7 +254,8 @@ environment_tests()
     fi
 }
 
-# Without the suite `once`, whose code other tests cover, and which takes minutes under sanitizers.
+# Runs tests under AddressSanitizer and UBSan, except the suite `once`: it takes minutes there, and other tests cover
+# the same code.
 sanitized_suites()
 {
     build sanitized || return

@@ -3,11 +3,11 @@
 
 usage: python3 torch_stubs.py SITE_PACKAGES
 
-The wheel's libraries name some gigabytes of CUDA libraries, of which nothing is called unless a
-GPU is there; libcudart, which finds none, must be the true one. In place of the others comes one
-small library, under all their names, with all their symbols. Each symbol is a function that returns
-1, which is an error in all these interfaces. So this PyTorch is for machines without a GPU; on one
-that has a GPU set CUDA_VISIBLE_DEVICES= (empty).
+The wheel's libraries link with gigabytes of CUDA libraries, but call none of them without a GPU.
+Only libcudart must be the real one: it reports that there is no GPU. One small library replaces all
+others: it is installed under all their names and has all their symbols. Each symbol is a function
+that returns 1, which is an error in all these interfaces. So this PyTorch is for machines without a
+GPU; on a machine with a GPU set CUDA_VISIBLE_DEVICES= (empty).
 """
 
 import collections
@@ -46,7 +46,7 @@ class Library:
 
 
 def missing(libraries, present):
-    """The names of missing libraries, and {version: symbols} that somebody expects in them."""
+    """Returns the names of missing libraries, and {version: symbols} that the present ones expect in them."""
     files = {file for library in libraries for file in library.needed
              if file not in present and not SYSTEM.match(file)}
     defined = {name for library in libraries for name, _ in library.defined}
@@ -61,7 +61,7 @@ def missing(libraries, present):
 
 
 def build(symbols, path):
-    """One library that defines symbols at their versions."""
+    """Builds one library that defines the symbols with their versions."""
     with open(path + '.s', 'w') as source:
         for name in sorted(set().union(*symbols.values())):
             source.write(f'.globl {name}\n.type {name}, @function\n{name}:\n')

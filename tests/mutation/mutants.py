@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The lists of mutants, *.mutants in this folder. A mutant is a block of one:
+"""The lists of mutants, *.mutants in this folder. Each block of a list is a mutant:
 
     collectives/run/op_queue.c: at most as many operations as it has room for
     -    if (queue->count == queue->room) {

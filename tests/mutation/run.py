@@ -34,7 +34,7 @@ import mutants
 CORE = ('collectives', 'pmix_boot', 'gpu_binding', 'spank')
 BUILD = 'build' # in the copy: with the same name ccache finds the objects of a checkout
 LOG = 'mutation'
-OWN = 'tests/mutation/' # left out: these tests compare sources with the lists, so any mutant fails them
+OWN = 'tests/mutation/' # left out: these tests compare sources with the lists, so they fail with any mutant
 BROKEN = ('FAIL', 'ERROR', 'TIMEOUT')
 
 

@@ -33,7 +33,7 @@ ALLOWED = {
     'collectives/agreement': BOOT + ['collectives', 'collectives/request', 'collectives/set',
                                      'collectives/transport/control'],
     'collectives/trace': BOOT + ['collectives', 'collectives/request', 'collectives/transport/control'],
-    # Pure: of the transport it knows the sizes of shared memory only.
+    # Pure: from the transport it uses only the sizes of shared memory.
     'collectives/schedule': BOOT + ['collectives/transport/shm'],
     'collectives/run': BOOT + ['collectives', 'collectives/reduce', 'collectives/request', 'collectives/schedule',
                                 'collectives/set'] + TRANSPORT,

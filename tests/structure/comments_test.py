@@ -30,7 +30,7 @@ PHRASES = (
     (r'\bmostly (?:is|are|was|were|has|have|does|do|can|will|[a-z]+(?<!s)s)\b', 'say "usually", or when'),
     (r'\bof it\.', 'name the noun'),
 )
-# Verbs of comments that have no regular ending; those in -s, -ed and -ing are known by their end.
+# Verb forms without a regular ending; is_verb recognises those in -s, -ed and -ing by their ending.
 VERBS = set('''is are was were be been am has have had do does did can could may might must shall should will would
 goes went gone gets got gives gave given takes took taken makes made puts put sets set lets let keeps kept holds held
 finds found says said sends sent reads read writes wrote written runs ran run begins began begun ends lies lay leaves
@@ -90,7 +90,7 @@ def of_shell(text):
 
 
 def joined(lines):
-    """Texts of comments of several lines, from (line, words, whether it is alone in its line)."""
+    """Returns texts of comments; joins consecutive lines. lines: (number, words, whether they are alone in the line)."""
     texts, last = [], None
     for number, words, is_alone in lines:
         if texts and is_alone and last == number - 1:

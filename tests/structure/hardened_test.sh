@@ -50,7 +50,7 @@ is_position_independent()
     readelf -hW "$1" | grep -Eq 'Type: +DYN'
 }
 
-# imports FILE PATTERN
+# imports FILE PATTERN: the file imports a symbol whose name matches the pattern.
 imports()
 {
     readelf --dyn-syms -W "$1" | awk '$7 == "UND" { print $8 }' | grep -Eq "$2"

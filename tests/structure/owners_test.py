@@ -39,8 +39,8 @@ def owner(file):
 
 
 def accesses(text, parts):
-    """(line, member, expression) for each access to a field of a part, by way of the job or of a pointer to the
-    part that is declared in the text. A part has no fields that are known by nothing but its name."""
+    """Yields (line, member, expression) for each access to a field of a part, through the job or through a pointer to
+    the part that the text declares. Accesses through a variable of the struct itself are not found."""
     pointers = {name: part for part, struct in parts.items()
                 for name in re.findall(rf'struct {struct} \*(?:const )?(\w+)\s*[,;=)]', text)}
     for number, line in enumerate(text.split('\n'), 1):
@@ -56,7 +56,7 @@ def trespasses(texts):
     """Accesses to fields of a part from files that do not own it."""
     parts = {name: struct for name, struct in members(texts[STATE]).items() if name not in FACTS}
     defined = definitions(texts)
-    # A struct that only a .c file defines is out of reach anyway.
+    # If only a .c file defines the struct, no other file can access its fields.
     owners = {name: owner(defined[struct]) for name, struct in parts.items() if struct in defined}
     found = []
     for file, text in texts.items():
