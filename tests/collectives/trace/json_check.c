@@ -93,7 +93,7 @@ static bool is_string(struct text *text)
     return take(text, "\"");
 }
 
-/* Timelines contain integers only. */
+/* Accepts integers only: timelines contain no other numbers. */
 static bool is_number(struct text *text)
 {
     const char *first;

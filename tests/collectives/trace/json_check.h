@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the text is one JSON value in UTF-8, with spaces around it. */
+/* Whether the text is one JSON value in UTF-8, possibly with white space around it. */
 bool json_is_good(const char *text, size_t bytes);
 
-/* Returns the number of elements of a JSON array, or -1 if the text is none. */
+/* Returns the number of elements of a JSON array; -1 if the text is not a JSON array. */
 int json_count(const char *text, size_t bytes);
 
 /* Does the same for a file; also returns -1 if it cannot be read. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job with one late rank: late RANK [die]. In each of 300 steps, that rank submits 3 ms
- * after the last of the others; each of these writes a byte to the pipe LATE_PIPE when it
- * has submitted. With "die", the rank kills itself after the last step. */
+/* A job with one late rank: late RANK [die]. In each of 300 steps, rank RANK submits its
+ * tensor 3 ms after the last of the other ranks. Each of these ranks writes a byte to the
+ * pipe LATE_PIPE after its submission. With "die", rank RANK kills itself after the last
+ * step. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A process begins two jobs, of which only the first wants ranges. ranges_open_test
- * PROFILER */
+/* ranges_open_test PROFILER: a process begins two jobs; the first wants ranges for the
+ * profiler (NVTX), the second does not. */
 #include <string.h>
 #include <unistd.h>
 

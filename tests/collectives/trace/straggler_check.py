@@ -2,7 +2,8 @@
 """Checks the straggler report of a job; exits with an error if it is wrong.
 
 straggler_check.py late REPORT RANK complete|incomplete    the rank was late in each step
-straggler_check.py replay REPORT OUTPUT                    all batches are in it; OUTPUT has the number of tensors
+straggler_check.py replay REPORT OUTPUT                    the report has all batches; the job has printed the number
+                                                           of tensors to the file OUTPUT
 """
 
 import json

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random jobs whose ranks are in one process: rank 0's sums must be equal to those
- * computed from the plan of the job. */
+/* Simulates random jobs, with all ranks in one process: the sums in rank 0's straggler
+ * report must be equal to those computed from the plan of the job. */
 #include "collectives/trace/straggler_waits.h"
 
 #include <stdlib.h>
@@ -35,9 +35,11 @@ struct plan {
 struct job {
     const struct plan *plan;
     struct hvd_straggler_waits *ranks[MOST_RANKS];
-    struct letter *mail[MOST_RANKS]; /* messages to the parent, in order */
-    int next[MOST_RANKS]
-            [HVD_STRAGGLER_PRIORITIES + 1]; /* batch, per queue and for no queue */
+    /* messages on their way to the rank's parent, in order */
+    struct letter *mail[MOST_RANKS];
+    /* number of the batch from which each queue goes on; [0]: batches outside of the
+     * queues */
+    int next[MOST_RANKS][HVD_STRAGGLER_PRIORITIES + 1];
     bool is_closed[MOST_RANKS];
 };
 
@@ -115,7 +117,7 @@ static void make_plan(struct plan *plan, int size, int count)
             .bytes = draw(100000),
         };
         if (b >= plan->joins_at && !is_compared(&plan->batches[b])) {
-            /* as if the ranks had agreed on it */
+            /* the ranks would not agree on a broadcast after a join */
             plan->batches[b].kind = HVD_KIND_ALLREDUCE;
         }
         make_times(plan, b, &now_us, free_us);
@@ -154,7 +156,8 @@ static void post(struct job *job, int rank)
     }
 }
 
-/* Runs the next batch of a queue, or of no queue; returns false if there is none. */
+/* Runs the next batch of the queue with this priority, or outside of all queues if it is
+ * -1; returns false if there is none. */
 static bool run_one(struct job *job, int rank, int priority)
 {
     int *next = &job->next[rank][priority + 1];
@@ -266,8 +269,9 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* Adds a batch as seen from outside: the queue is free, the ranks arrive, and the second
- * to last waits for the last. */
+/* Adds a batch to the expected sums. A rank arrives when it has submitted the batch, but
+ * not before the queue is free. All ranks wait for the last one; its lateness is how long
+ * the second to last waits. */
 static void expect_compared(const struct plan *plan, int batch, int64_t *free_us,
                             struct expected *expected)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The promises of the straggler measurement, one by one. */
+/* Tests each promise of the straggler measurement. */
 #include "collectives/trace/straggler_waits.h"
 
 #include <stdlib.h>
@@ -179,7 +179,8 @@ static void test_long_waits(void)
     destroy_pair(pair);
 }
 
-/* Returns whether the message was accepted; if so, adds it up to the end. */
+/* Gives the message to a rank, which must then be able to finish its measurement. Returns
+ * whether the message was accepted. */
 static bool is_taken(const void *payload, size_t bytes)
 {
     struct hvd_straggler_waits *waits;

@@ -100,14 +100,15 @@ void case_run(struct timeline_case *test, struct hvd_entry *entry, bool crosses_
     hvd_timeline_ended(test->timeline, entry, 0);
 }
 
-/* An event of a row. */
+/* An event in a row of the timeline. */
 struct event {
     char phase;
     char name[64];
     long us;
 };
 
-/* Reads a line; returns false if it is not an event of this row with a time. */
+/* Reads an event from a line; returns false if it has no time or belongs to another
+ * row. */
 static bool read_event(const char *line, size_t bytes, int row, struct event *event)
 {
     char copy[HVD_TRACE_TEXT_BYTES], pid[32];

@@ -31,7 +31,7 @@ void case_begin(struct timeline_case *test, bool marks_cycles);
  * JSON. */
 char *case_text(struct timeline_case *test);
 
-/* Agree on the tensor, and start it, in a batch of its own. */
+/* Agree on the tensor, and start it, as a batch of one tensor. */
 void case_agree(struct timeline_case *test, struct hvd_entry *entry);
 void case_start(struct timeline_case *test, struct hvd_entry *entry, bool crosses_nodes);
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the timelines that timeline_job has written, and prints TAP without a plan.
 
-timeline_check.py one FILE RANKS TRANSPORT    the picture of rank 0
-timeline_check.py all FILE RANKS TRANSPORT    the picture of all ranks
-timeline_check.py dynamic ONE TWO PICTURES    begun and ended by the program
+timeline_check.py one FILE RANKS TRANSPORT    the timeline of rank 0
+timeline_check.py all FILE RANKS TRANSPORT    the timeline of all ranks
+timeline_check.py dynamic ONE TWO PICTURES    timelines that the program began and ended; each shows
+                                              PICTURES ranks
 """
 import collections
 import json
@@ -28,7 +29,7 @@ ok = checks.ok
 
 
 def rows_of(events):
-    """Returns the events of each row, by its name and, in the picture of all ranks, its rank."""
+    """Maps (name, rank) of each row to its events. The rank is None in a timeline of rank 0 alone."""
     rows, names = collections.defaultdict(list), names_of(events)
     for event in events:
         if event['ph'] in 'BEX':
@@ -37,7 +38,7 @@ def rows_of(events):
 
 
 def words(row):
-    """Returns a row as text: +BEGIN, mark, -, with dtype and shape behind the last end."""
+    """Returns a row as text: +NAME for a begin, NAME for a mark, - for an end, followed by its dtype and shape."""
     text = ''
     for event in row:
         if event['ph'] == 'E':
@@ -122,9 +123,9 @@ def errors_of(events, ranks):
 
 
 def contradictions(rows, errors):
-    """Returns the occurrences of tensors that ended before all ranks had submitted them, or, the first time,
-    were agreed on before. Replayed tensors are agreed on in advance. Barriers and broadcasts are left out,
-    because they may end earlier on one rank."""
+    """Returns the occurrences of tensors that ended on a rank before all ranks had submitted them. The first
+    occurrence must not even be agreed on before; later ones may, because they are replayed. Ignores barriers
+    and broadcasts, which may end earlier on one rank."""
     result, ranks = [], range(len(errors))
     for name in {name for name, _ in rows}:
         if name == 'shared' or name.startswith('hvd.'):
@@ -161,7 +162,8 @@ def check_all(path, ranks, transport):
 
 
 def check_dynamic(one, two, pictures):
-    """pictures: the number of ranks shown. Barriers are left out: they may begin or end outside of a timeline."""
+    """pictures: the number of ranks that each timeline shows. Ignores barriers, which may begin or end outside of a
+    timeline."""
     rows = [{key: row for key, row in rows_of(read(path)).items()
              if not key[0].startswith('hvd.')} for path in (one, two)]
     counts = [collections.Counter(name for name, _ in keys) for keys in rows]

@@ -2,10 +2,11 @@
 /* A job whose timeline is checked afterwards (timeline_check.py).
  *
  *   timeline_job steps             a few steps with collectives of every kind; one tensor
- *                                  fails, and once the last rank is late
- *   timeline_job dynamic ONE TWO   a step without a timeline, one in ONE, one without,
- *                                  one in TWO
- *   timeline_job off               HOROVOD_TIMELINE is not set: rank 0 prints TAP */
+ *                                  fails, and for another the last rank is late
+ *   timeline_job dynamic ONE TWO   starts and stops timelines in the files ONE and TWO,
+ *                                  and runs collectives with and without a timeline
+ *   timeline_job off               HOROVOD_TIMELINE is not set: rank 0 tests in TAP that
+ *                                  no timeline can be started */
 #include <string.h>
 #include <time.h>
 
@@ -120,7 +121,7 @@ static void start_timeline(const char *path)
 {
     struct hvd_error err = {0};
 
-    /* Rank 0's START arrives before the second barrier ends. */
+    /* Rank 0's message START reaches each rank before the second barrier ends there. */
     call_barrier();
     if (hvd_timeline_start(path, 1, &err) != 0) {
         fprintf(stderr, "# rank %d: %s\n", rank, err.text);

@@ -124,7 +124,8 @@ static void files_come_and_go(void)
     test.timeline = NULL;
 }
 
-/* All functions but create accept NULL, and do nothing then. */
+/* All functions of the timeline but hvd_timeline_create accept NULL, and then do
+ * nothing. */
 static void none_does_nothing(void)
 {
     struct hvd_entry *entry = &test.request->entries[0];
@@ -151,8 +152,9 @@ static void none_does_nothing(void)
            "NULL accepts all events, and writes nothing");
 }
 
-/* A limit on the size of files, twice the first room of the file, takes the place of a
- * full disk; its signal would kill this process. The queue has room for all events. */
+/* Simulates a full disk by a limit on the size of files: 2 MiB, twice the space that the
+ * file reserves first. The writing thread blocks SIGXFSZ, which would end the process.
+ * The queue has room for all events. */
 static void full_disk_ends_it(void)
 {
     struct rlimit before, low = {.rlim_cur = 2 << 20};

@@ -198,7 +198,8 @@ static void messages_have_their_rows(void)
     test.request->value = 3;
     hvd_timeline_p2p_ended(NULL, sent, 0);
     case_begin(&test, false);
-    hvd_timeline_p2p_ended(test.timeline, next, 0); /* started before the timeline */
+    /* this message had started before the timeline began */
+    hvd_timeline_p2p_ended(test.timeline, next, 0);
     hvd_timeline_p2p_started(test.timeline, sent);
     hvd_timeline_p2p_started(test.timeline, next);
     hvd_timeline_p2p_started(test.timeline, received);

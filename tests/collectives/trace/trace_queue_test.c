@@ -24,7 +24,7 @@ static struct {
     _Atomic long taken;
     long next; /* the next number expected */
     int disorder;
-    int refuse; /* how many more calls take nothing */
+    int refuse; /* the sink accepts no events in this many further calls */
     bool got_signals;
 } sink;
 
@@ -119,7 +119,7 @@ static void nobody_waits_for_the_sink(void)
     tap_ok(sink.taken == CAPACITY + 1, "destroy lets the sink have the remaining events");
 }
 
-/* calls: how often the sink takes nothing. */
+/* Tests that no event is lost if the sink accepts none in its first `calls` calls. */
 static void sink_may_refuse(int calls, const char *promise)
 {
     struct hvd_trace_queue *queue = start(1);

@@ -119,8 +119,8 @@ static const char *lines_of(struct hvd_trace_event event, struct hvd_trace_frame
     return line;
 }
 
-/* A tensor of row 3 on a device: its spans stay within the outer one, even if clocks are
- * corrected. */
+/* Tests the lines for a tensor in row 3 whose spans were measured on a device. The inner
+ * spans stay within the outer one, even if the clock is corrected. */
 static void devices_have_their_half(void)
 {
     static struct hvd_trace_frame one = {.rank = -1, .shift_ns = -1000},
