@@ -14,7 +14,7 @@
 #include "tests/collectives/report.h"
 
 enum {
-    TENSORS = 7, /* of a group */
+    TENSORS = 7, /* number of tensors in a group */
 };
 
 static const enum hvd_dtype dtypes[] = {HVD_FLOAT16, HVD_BFLOAT16, HVD_FLOAT32,
@@ -48,8 +48,8 @@ struct tensor_case {
 
 static int rank, size, bad;
 
-/* Returns an element that every dtype holds exactly: between -1 and 1, times a power of
- * two in one kind. */
+/* Returns element `index` of a rank's input. Every dtype holds the value exactly: it is
+ * between -1 and 1, for OF_ALL_SIZES times a power of two. */
 static double input_of(const struct tensor_case *c, int of_rank, int64_t index)
 {
     int source = c->kind == EQUAL ? 0 : of_rank;

@@ -48,8 +48,9 @@ static double product(const double *a, const double *b, int64_t count)
     return sum;
 }
 
-/* Returns the factor of the vector with this square, and the largest that it can be for
- * any dot product. */
+/* Returns the factor by which Adasum multiplies a vector. square and other_square are the
+ * squared lengths of this vector and the other one. *most becomes the largest factor that
+ * any dot product of such vectors can give. */
 static double factor(double dot, double square, double other_square, double *most)
 {
     *most = square > 0 ? 1 + sqrt(other_square / square) / 2 : 1;

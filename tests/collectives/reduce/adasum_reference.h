@@ -20,7 +20,8 @@ struct adasum_vector {
 struct adasum_vector adasum_vector_make(int64_t count);
 void adasum_vector_finish(struct adasum_vector *vector);
 
-/* Makes the vector an input: sets the magnitudes to those of its values. */
+/* Prepares a vector with these values to be combined: sets the magnitudes to those of the
+ * values. */
 void adasum_vector_begin(struct adasum_vector *vector);
 
 /* Combines right into left. */

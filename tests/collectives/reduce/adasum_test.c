@@ -55,8 +55,8 @@ static void test_check(void)
     }
 }
 
-/* Whether elements are right after load and store in the same memory, with factors 4 and
- * 1/8, which are exact. */
+/* Loads elements with the factor 4 and stores them with the factor 1/8, in the same
+ * memory. Returns whether all elements then have exactly half of their value. */
 static bool travels(enum hvd_dtype dtype, int64_t count)
 {
     static double memory[MOST + 1];
@@ -94,7 +94,7 @@ static void test_load_and_store(void)
 
 static void test_single_rounding(void)
 {
-    /* Slightly less than half a step above 1: if it were rounded before the
+    /* Slightly less than half a step of float16 above 1: if it were rounded before the
      * multiplication, the result would be 3. */
     float work[2] = {1 + 0x1p-11f - 0x1p-20f, 0};
 
@@ -136,7 +136,7 @@ static void pair_finish(struct pair *pair)
     }
 }
 
-/* Combines the pair in three parts, as ranks do that hold one part each. */
+/* Combines the pair in three parts, like three ranks that hold one part each. */
 static void pair_combine(struct pair *pair)
 {
     size_t bytes = hvd_dtype_bytes(pair->dtype);

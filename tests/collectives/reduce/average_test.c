@@ -12,9 +12,9 @@
 
 enum {
     MOST_RANKS = 1024,
-    COUNT = 24, /* elements of a rank */
+    COUNT = 24, /* elements per rank */
     DIVISORS = 3000,
-    VALUES = 200, /* of each divisor */
+    VALUES = 200, /* values per divisor */
 };
 
 static const enum hvd_dtype dtypes[] = {HVD_INT8,  HVD_UINT8,  HVD_INT16, HVD_UINT16,

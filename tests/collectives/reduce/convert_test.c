@@ -10,7 +10,7 @@
 #include "tests/tap.h"
 
 enum {
-    MOST = 3000, /* elements: several blocks and a rest */
+    MOST = 3000, /* most elements of an array: several blocks and a remainder */
     PATTERNS = 65536,
     GUARD = 0xa5a5,
 };
@@ -31,7 +31,8 @@ static uint16_t narrow_one(enum hvd_dtype dtype, float value)
                                 : hvd_float_to_bfloat16(value);
 }
 
-/* Returns random bits, or as often a number that is neither tiny nor huge in 16 bits. */
+/* Returns random bits in half of the cases, else a number that is neither tiny nor huge
+ * in 16 bits. */
 static float random_value(void)
 {
     uint32_t bits = random_bits();
@@ -41,7 +42,8 @@ static float random_value(void)
                : ldexpf((float)(bits % 20000) - 10000, (int)(bits >> 28) - 16);
 }
 
-/* Multiplies. A NaN that was multiplied is the quiet NaN without sign. */
+/* Multiplies as conversions must: the factor 1 changes no bits, and a product that is NaN
+ * is the quiet NaN without sign. */
 static float times(double factor, float value)
 {
     float product = (float)factor * value;

@@ -16,7 +16,7 @@ enum {
     COUNT = 300,
     BYTES = COUNT * 8,
     THREADS = 4,
-    TURNS = 12, /* of a thread */
+    TURNS = 12, /* turns per thread */
 };
 
 static const double prescale = 0.3, postscale = 1.0 / 3;
@@ -87,8 +87,8 @@ static int wait_for(struct hvd_request *request, bool drives)
     return status;
 }
 
-/* Runs a call in a mode. Returns true if it succeeded and the mode is unchanged. Does no
- * arithmetic in that mode. */
+/* Runs a call in a floating-point mode, in which the thread does no other arithmetic.
+ * Returns true if the call succeeded and the mode is unchanged. */
 static bool run_in(int mode, bool drives, struct call *call)
 {
     const int64_t count = COUNT;
@@ -205,7 +205,7 @@ static void test_threads(void)
     report(wrong == 0, "threads in several modes at once get the same bits");
 }
 
-/* Calls hvd_init, which creates the progress thread, in a mode. */
+/* Calls hvd_init, which creates the progress thread, in a floating-point mode. */
 static int init_in(int mode)
 {
     struct hvd_error err = {0};

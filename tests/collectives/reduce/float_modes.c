@@ -6,7 +6,7 @@
 #include <immintrin.h>
 #endif
 
-/* All traps that a program may enable, and the flags; not every CPU has the traps. */
+/* all floating-point exceptions; each can set a flag, and on some CPUs it can trap */
 static const int all_traps =
     FE_DIVBYZERO | FE_INEXACT | FE_INVALID | FE_OVERFLOW | FE_UNDERFLOW;
 
@@ -75,7 +75,7 @@ void float_mode_end(void)
 {
     fesetenv(FE_DFL_ENV);
 #ifdef __x86_64__
-    /* C libraries differ in the other bits that they restore */
+    /* reset all bits: C libraries differ in the bits that fesetenv restores */
     _mm_setcsr(_MM_MASK_MASK);
 #endif
 }

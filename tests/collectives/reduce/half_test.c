@@ -24,8 +24,8 @@ static uint16_t infinity_of(const struct format *format)
     return (uint16_t)(((1u << format->exponent_bits) - 1) << format->fraction_bits);
 }
 
-/* Returns the value of a finite pattern without sign. For infinity it returns the value
- * that a further exponent would give. */
+/* Returns the value of a finite pattern without sign. For the pattern of infinity,
+ * returns the value that it would have if its exponent meant a number, too. */
 static double value_of(const struct format *format, uint16_t magnitude)
 {
     int fraction = magnitude & ((1 << format->fraction_bits) - 1);
@@ -93,8 +93,8 @@ static bool narrows_to(const struct format *format, float value, uint16_t expect
     return true;
 }
 
-/* Whether the middle between two neighbours is rounded to the even one, and the floats
- * next to the middle to the nearer one. */
+/* Whether the middle between two neighbouring 16-bit values is rounded to the even one,
+ * and the floats next to the middle to the nearer one. */
 static bool rounds_to_nearest_even(const struct format *format)
 {
     uint16_t infinity = infinity_of(format);

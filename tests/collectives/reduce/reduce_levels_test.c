@@ -32,7 +32,7 @@ enum {
     PATTERNS = 65536,
     MOST_BYTES = PATTERNS * 4,
     SHORT = 100, /* elements of an array for which all lengths are tried */
-    SLACK = 16, /* elements around it */
+    SLACK = 16, /* elements before and after the array, which must not change */
     MOST_SOURCES = 9,
 };
 
@@ -159,8 +159,7 @@ static bool has(const struct hvd_kernels *kernels, enum verb verb)
     }
 }
 
-/* Sums a, b and further sources, which are all whole arrays of the same random
- * elements. */
+/* Sums a, b and, if the call has more sources, the arrays `right` and `left` in turn. */
 static void sum_all(const struct call *call, const void *a, const void *b, void *out,
                     size_t count)
 {
@@ -303,8 +302,9 @@ static bool agrees(const struct hvd_kernels *kernels, enum hvd_dtype dtype,
     return agrees_once(&call, dtype, 5000);
 }
 
-/* Compares the conversion of every 16-bit pattern, and of floats with every upper half at
- * and next to points where rounding changes. */
+/* Compares two conversions with the portable ones: of every 16-bit pattern to float, and
+ * of floats to 16 bits. The floats have every upper half, with lower halves at and next
+ * to the points where rounding changes. */
 static bool converts_all(const struct hvd_kernels *kernels, enum hvd_dtype dtype)
 {
     static const uint32_t lower[] = {0,      1,      0xfff,  0x1000, 0x1001, 0x2fff,

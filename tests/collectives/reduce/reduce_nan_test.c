@@ -45,8 +45,8 @@ static bool is_plain(const struct format *format, const void *array)
     return memcmp(array, expected, COUNT * hvd_dtype_bytes(format->dtype)) == 0;
 }
 
-/* Whether the result is the plain NaN for a NaN and a number, in both orders, and for NaN
- * of different signs and payloads. */
+/* Whether the result of each op is the plain NaN (quiet, without sign and payload) for a
+ * NaN and a number, in both orders, and for NaN of different signs and payloads. */
 static bool combines_to_plain(const struct format *format,
                               const struct hvd_kernels *kernels)
 {

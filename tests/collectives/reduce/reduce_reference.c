@@ -79,8 +79,8 @@ static uint64_t bits_of(enum hvd_dtype dtype, double value)
     frexp(value, &exponent);
     exponent = value == 0 || exponent - 1 < shape->least_exponent ? shape->least_exponent
                                                                   : exponent - 1;
-    /* A carry out of the fraction raises the exponent, and the greatest exponent to
-     * infinity. */
+    /* If rounding carries out of the fraction, the exponent grows by one; above the
+     * largest exponent, the result is infinity. */
     magnitude = (uint64_t)nearbyint(ldexp(fabs(value), shape->fraction_bits - exponent));
     magnitude += (uint64_t)(exponent - shape->least_exponent) << shape->fraction_bits;
     return sign | (magnitude < infinity ? magnitude : infinity);

@@ -16,7 +16,7 @@ struct element {
 
 bool reference_is_float(enum hvd_dtype dtype);
 
-/* Returns the dtype in which partials of dtype are stored. */
+/* Returns the dtype of the partial results of a reduction: float32 for 16-bit floats. */
 enum hvd_dtype reference_partial(enum hvd_dtype dtype);
 
 struct element reference_load(enum hvd_dtype dtype, const void *array, size_t index);
@@ -29,7 +29,7 @@ struct element reference_combine(enum hvd_dtype dtype, enum hvd_op op, struct el
                                  struct element b);
 struct element reference_scale(enum hvd_dtype dtype, double factor, struct element value);
 
-/* Returns factor * value / divisor; the divisors 0 and 1 mean none. */
+/* Returns factor * value / divisor. The divisors 0 and 1 change nothing. */
 struct element reference_average(enum hvd_dtype dtype, double factor, uint32_t divisor,
                                  struct element value);
 

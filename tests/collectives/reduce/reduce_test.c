@@ -16,7 +16,7 @@ enum {
     ARRAY_BYTES = (MOST_COUNT + 2 * SLACK) * 8,
 };
 
-/* The types of one reduction. */
+/* A kind of reduction, and whether it reads or writes partial results. */
 struct variant {
     enum hvd_dtype dtype;
     enum hvd_op op;
@@ -86,7 +86,7 @@ static uint32_t random_divisor(void)
     return divisors[random_below(sizeof(divisors) / sizeof(divisors[0]))];
 }
 
-/* Loads an element or a partial; elements of 16-bit floats are prescaled. */
+/* Loads an element or a partial result. Elements of 16-bit floats are prescaled. */
 static struct element load_scaled(const struct hvd_reduction *reduction,
                                   const char *array, size_t i)
 {
@@ -229,7 +229,8 @@ static bool scales(enum hvd_dtype dtype)
     return true;
 }
 
-/* Whether Min and Max have the same bits for sources in another order, except for NaN. */
+/* Whether Min and Max give the same bits if the sources come in the opposite order; all
+ * NaN count as equal. */
 static bool ignores_order(enum hvd_dtype dtype, enum hvd_op op)
 {
     struct hvd_reduction reduction = hvd_reduction_of(dtype, op);
@@ -248,7 +249,7 @@ static bool ignores_order(enum hvd_dtype dtype, enum hvd_op op)
 
 static bool averages_exactly(void)
 {
-    const int64_t big = INT64_C(9007199254740993); /* no double holds it */
+    const int64_t big = INT64_C(9007199254740993); /* 2^53 + 1: no double holds it */
     struct hvd_reduction reduction = hvd_reduction_of(HVD_INT64, HVD_SUM);
     int64_t one = 1;
     int64_t sum = 0;
@@ -260,7 +261,8 @@ static bool averages_exactly(void)
 
 static bool rounds_once(void)
 {
-    /* 2048 + 1 is a tie, which float16 would round to 2048 both times. */
+    /* 2048 + 1 is a tie in float16: if each of the two sums were rounded, both would be
+     * 2048. */
     uint16_t values[] = {0x6800, 0x3c00, 0x3c00};
     const void *sources[] = {&values[0], &values[1], &values[2]};
     struct hvd_reduction reduction = hvd_reduction_of(HVD_FLOAT16, HVD_SUM);
