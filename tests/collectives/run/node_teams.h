@@ -28,7 +28,7 @@ void node_open(struct node *node, int ranks);
 void node_close(struct node *node);
 
 /* Completes a run of each rank, in turns of `turn` bytes of work; a failure ends the test
- * program. Returns the most bytes by which one turn exceeded that. */
+ * program. Returns the most bytes by which one turn exceeded `turn`. */
 int64_t node_finish_runs(struct hvd_run *const *runs, int ranks, int64_t turn);
 
 #endif

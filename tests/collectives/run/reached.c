@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job in which one rank dies while ranks read and write each other's memory:
- * reached RANK [alltoall]. Rank RANK is the root of large broadcasts and takes part in
- * sums until a timer kills it; with alltoall, all ranks send parts to each other. The
- * other ranks at once make the memory of the failed call inaccessible, and print the
- * errors:
+/* A job in which one rank dies while ranks read and write each other's memory: reached
+ * RANK [alltoall]. All ranks run large broadcasts, whose root is RANK, and sums; with
+ * "alltoall", they run alltoalls instead. A timer kills rank RANK. When the call of
+ * another rank fails, that rank at once makes the memory of the call inaccessible. It
+ * prints the errors:
  *
  *   pending N: STATUS SECONDS TEXT   the call that was in flight
  *   next N: STATUS TEXT              the call after it
@@ -19,7 +19,7 @@
 #include "tests/collectives/survivor.h"
 
 enum {
-    BYTES = 33 << 20, /* several pieces */
+    BYTES = 33 << 20, /* more than ranks copy at a time */
 };
 
 /* Starts a broadcast and waits for it. */

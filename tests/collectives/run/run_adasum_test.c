@@ -22,7 +22,7 @@ static uint32_t seed;
 /* A batch of all ranks. */
 struct batch {
     enum hvd_dtype dtype;
-    int first; /* the first tensor */
+    int first; /* index of the batch's first tensor in `counts` */
     int tensors;
     int absent; /* a joined rank, or -1 */
     double prescale;
@@ -187,7 +187,8 @@ static void test_absent(int ranks, int absent)
     node_close(&node);
 }
 
-/* Tests how much work one call does, and how many calls the matrix needs. */
+/* Tests that no call of hvd_adasum_matrix_compute does much more work than it may, and
+ * that the calls count all of their work. */
 static void test_turns(void)
 {
     const int64_t elements = 1 << 20, turn = 100000, most_piece = 300000;

@@ -9,7 +9,7 @@
 
 enum {
     RANKS = 2,
-    ROWS = 4, /* of each block, as announced */
+    ROWS = 4, /* rows of each block that the ranks have announced */
     MOST = 2 * ROWS,
 };
 

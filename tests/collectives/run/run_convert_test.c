@@ -129,8 +129,8 @@ static void create_runs(struct node *node, struct batch *batch)
     }
 }
 
-/* Computes the result of 16-bit tensors with the rounded elements, converted to
- * float32. */
+/* Computes the expected results: runs the batch with tensors of the 16-bit type, which
+ * have the rounded inputs, and converts the outputs to float32. */
 static void reference(struct node *node, const struct batch *batch, uint32_t salt,
                       float *const *results)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of sums that read inputs in place when that memory is gone: two ranks of a node
- * in one process. */
+/* Tests sums that read another rank's input in place when the memory of that input is no
+ * longer accessible. The two ranks of a node are in one process. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,7 +15,7 @@
 enum {
     RANKS = 2,
     BYTES = 1 << 20,
-    TURNS = 1000, /* more than needed */
+    TURNS = 1000, /* more turns than a run needs */
 };
 
 static const struct hvd_shm_sizes sizes = {
@@ -27,7 +27,7 @@ static const struct hvd_shm_sizes sizes = {
     .reaches = true,
 };
 
-/* Uses cma_reduce on any processor. */
+/* Chooses cma_reduce on any processor; `single` is its former name. */
 static const char algorithms[] = "[nodes=1 ranks=2]\nallreduce 0 single\n";
 
 static const int both[] = {0, 1};
@@ -42,9 +42,9 @@ static const struct hvd_descriptor descriptor = {.name = "gone",
 struct rank {
     struct hvd_shm *shm;
     struct hvd_team team;
-    struct hvd_entry *entry; /* if it is zeros, the rank owns it */
+    struct hvd_entry *entry; /* the rank owns it if it stands for zeros */
     struct hvd_run *run;
-    int status; /* of the last turn */
+    int status; /* result of the last turn */
 };
 
 struct node {
@@ -154,8 +154,8 @@ static struct hvd_entry *absent(bool is_cancelled)
     return entry;
 }
 
-/* Starts a run of rank 0 with memory that will be gone when rank 1 reads it. The address
- * stays reserved, so that nothing else is mapped there. */
+/* Starts a run of rank 0 with new memory. The test makes this memory inaccessible before
+ * rank 1 reads it; the address stays reserved, so that nothing else is mapped there. */
 static void *begin(struct node *node, struct hvd_entry *entry)
 {
     void *data =
@@ -168,7 +168,7 @@ static void *begin(struct node *node, struct hvd_entry *entry)
     *entry = (struct hvd_entry){.descriptor = descriptor, .input = data, .output = data};
     node->ranks[0].entry = entry;
     plan(&node->ranks[0]);
-    take_turn(&node->ranks[0]); /* up to the wait for rank 1 */
+    take_turn(&node->ranks[0]); /* ends when rank 0 waits for rank 1 */
     return data;
 }
 
@@ -182,8 +182,9 @@ static void end(struct node *node, bool is_cancelled)
     }
 }
 
-/* Tests a cancelled batch, as when not all ranks have started a replayed batch: the ranks
- * that have started it take their memory back. */
+/* Cancels a batch on rank 0, as when not all ranks have started a replayed batch; rank 0
+ * then takes its memory back. Tests how the batch ends on rank 1, which has cancelled it,
+ * too, or has not. */
 static void test_void(bool is_cancelled)
 {
     struct hvd_entry mine;

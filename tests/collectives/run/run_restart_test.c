@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests that a retired run takes the next batch only if just the tensors differ. */
+/* Tests that a retired run accepts a batch only if that batch differs from the previous
+ * one in nothing but its tensors' memory. */
 #include "collectives/run/run.h"
 
 #include "tests/collectives/run/node_teams.h"

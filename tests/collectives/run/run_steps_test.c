@@ -10,7 +10,7 @@
 #include "tests/tap.h"
 
 enum {
-    COUNT = 5000, /* more than are aligned in the cache at a time */
+    COUNT = 5000, /* more elements than are copied to aligned memory at a time */
     BYTES = COUNT * sizeof(float),
     PIECE = 40 * HVD_NET_PIECE_BYTES,
 };
@@ -27,7 +27,7 @@ void __wrap_hvd_net_recv(struct hvd_net_flow *flow, struct hvd_net_op *op)
     posted = op;
 }
 
-static size_t covered; /* of the last message sent */
+static size_t covered; /* authenticated bytes of the last message sent */
 
 void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op);
 
@@ -38,7 +38,8 @@ void __wrap_hvd_net_send(struct hvd_net_flow *flow, struct hvd_net_op *op)
     op->status = 0;
 }
 
-/* Returns how many bytes of a message are authenticated in a run of this dtype. */
+/* Returns how many bytes of a message are authenticated in a run of this dtype.
+ * is_counting: the message has the row counts of an alltoall. */
 static size_t covered_of(enum hvd_dtype dtype, bool is_counting)
 {
     static const struct hvd_step step = {.kind = HVD_STEP_SEND,

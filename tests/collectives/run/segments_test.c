@@ -46,7 +46,8 @@ static struct hvd_segments cut(void)
     return segments;
 }
 
-/* Reads and writes random ranges, or consecutive ones if in_order. */
+/* Whether the segments always have the same content as one array. Writes to both, to
+ * random ranges or, if in_order, to consecutive ones. */
 static bool equals_whole(struct hvd_segments *segments, bool in_order)
 {
     int64_t total = segments->begin[segments->count];

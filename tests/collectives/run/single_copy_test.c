@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests allgather, alltoall and broadcast of blocks that may be accessed in place. Runs
- * as each rank of a job: single_copy_test [RANK]. Rank RANK disables single copies. Rank
- * 0 prints TAP. */
+/* Tests allgather, alltoall and broadcast of blocks that ranks may access in each other's
+ * memory (single copies). Runs as each rank of a job: single_copy_test [RANK]. On rank
+ * RANK, single copies are disabled. Rank 0 prints TAP. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -57,7 +57,8 @@ static char *take(struct hvd_request *request, int64_t *rows)
     return data;
 }
 
-/* Returns rows that differ by rank; the second rank has none. */
+/* Returns how many rows a rank gives to the allgather: each rank another number, and the
+ * second rank none. */
 static int64_t rows_of(int index, int64_t bytes)
 {
     return index == 1 ? 0 : bytes + 100 * index;

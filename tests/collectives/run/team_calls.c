@@ -167,8 +167,7 @@ static bool is_reduced(const struct tensor *tensor, int64_t begin, int64_t count
     return true;
 }
 
-/* Whether output elements [at, at + count) are elements [begin, begin + count) of a
- * rank. */
+/* Whether `output` begins with the elements [begin, begin + count) of a rank's input. */
 static bool is_copied(const struct tensor *tensor, const int32_t *output, int rank,
                       int64_t begin, int64_t count)
 {

@@ -6,7 +6,7 @@
 
 #include "collectives/request/batch.h"
 
-/* The same on all members of the set, except absent. */
+/* A call, which has the same values on all members of the set. */
 struct team_call {
     enum hvd_kind kind;
     enum hvd_op op; /* of reductions: Sum (int32) or Average (double) */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank of the teams test: it has shared memory, network and teams, but no job. */
+/* A rank of the teams test. It has shared memory, network and teams, but neither
+ * agreement nor progress thread. */
 #include "tests/collectives/run/teams_rank.h"
 
 #include <sched.h>
@@ -16,13 +17,14 @@ enum {
     LIMIT_MS = 60000
 };
 
-/* Small, so that little data makes many ticks. */
+/* Small buffers, so that schedules of little data have many ticks. */
 static const struct hvd_geometry geometry = {
     .slots = 4, .slot_bytes = 4096, .recv_bytes = 8192};
 
-/* The test opens these, and its children inherit them. */
-static int memory[JOB_MAX_RANKS]; /* of a node */
-static int bells[JOB_MAX_RANKS][JOB_MAX_RANKS]; /* of a node's local ranks */
+/* The test opens these files, and the ranks, its child processes, inherit them. */
+static int memory[JOB_MAX_RANKS]; /* shared memory of each node */
+/* wake-ups (eventfds) of each node's local ranks */
+static int bells[JOB_MAX_RANKS][JOB_MAX_RANKS];
 static int node_count;
 
 static void check(int status, const struct hvd_error *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank of the teams test: it has shared memory, network and teams, but no job. */
+/* A rank of the teams test. It has shared memory, network and teams, but neither
+ * agreement nor progress thread. */
 #ifndef HVD_TEST_TEAMS_RANK_H
 #define HVD_TEST_TEAMS_RANK_H
 
@@ -28,8 +29,9 @@ void teams_job_close(void);
 /* Returns the shared file of the ranks of node 0. */
 int teams_job_memory(void);
 
-/* Called in a rank. The test calls job_serve_exchange once for join if there are several
- * nodes, and once for leave, which is a barrier. If they fail they print why and exit. */
+/* Called in a rank; on failure they print the reason and exit. teams_rank_leave is a
+ * barrier. Meanwhile the test calls net_rank_serve_connect for join if there are several
+ * nodes, and job_serve_exchange for leave. */
 void teams_rank_join(struct teams_rank *rank, struct job_rank *self);
 void teams_rank_leave(struct teams_rank *rank);
 
@@ -37,10 +39,10 @@ void teams_rank_add(struct teams_rank *rank, int set, const int *ranks, int coun
 void teams_rank_remove(struct teams_rank *rank, int set);
 void teams_rank_submit(struct teams_rank *rank, const struct team_call *call);
 
-/* Gives everything one turn; returns true if anything moved. */
+/* Lets the network and the teams make progress once; returns true if anything moved. */
 bool teams_rank_turn(struct teams_rank *rank);
 
-/* Gives turns until `ended` batches have ended since join. Returns false after a
+/* Makes progress until `ended` batches have ended since join. Returns false after a
  * minute. */
 bool teams_rank_run(struct teams_rank *rank, int ended);
 

@@ -154,7 +154,7 @@ static int be_late(struct job_rank *self, const void *argument)
         teams_rank_submit(&rank, &other);
     }
     passed = teams_rank_run(&rank, 20) && rank.last.set == other.set;
-    teams_rank_submit(&rank, &other); /* ends when rank 0 has come as far */
+    teams_rank_submit(&rank, &other); /* ends when rank 0 submits it, too */
     if (self->boot.rank == 1) {
         passed = teams_rank_run(&rank, 21) && passed;
         teams_rank_submit(&rank, &stuck);
