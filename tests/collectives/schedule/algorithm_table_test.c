@@ -149,7 +149,8 @@ static void test_refusals(void)
     }
 }
 
-/* Tests that tables with the names of earlier versions choose the same as before. */
+/* Tests that tables with the algorithms' former names choose the same algorithms as
+ * tables with the present names. */
 static void test_old_names(void)
 {
     static const struct {
@@ -276,7 +277,8 @@ static void test_writing(void)
     hvd_algorithm_table_destroy(table);
 }
 
-/* Whether all rows of a list fit the shape, and ascend from 0. */
+/* Whether the rows of a list begin at size 0, ascend, and each fit the shape of the
+ * job. */
 static bool is_sound(const struct hvd_algorithm_rows *list,
                      enum hvd_collective collective, struct hvd_job_shape shape)
 {
@@ -309,7 +311,8 @@ static void test_built_in(void)
     static const struct hvd_job_shape amd = {
         .nodes = 1, .ranks = 2, .cpu = HVD_PROCESSOR_AMD};
     struct hvd_algorithm_choices choices, other;
-    bool is_good = true, is_one = true; /* for all shapes; for all processors */
+    /* is_good: the rows fit all shapes; is_one: all processors have the same table */
+    bool is_good = true, is_one = true;
     uint64_t first = 0;
 
     for (int nodes = 1; nodes <= 20; nodes++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests that the built-in table of algorithms is chosen for the processor of this
- * machine. */
+/* Tests that hvd recognizes the processor of this machine, for which it chooses the
+ * built-in table of algorithms. */
 #include "collectives/schedule/algorithm.h"
 
 #include <string.h>
@@ -8,8 +8,8 @@
 #include "pmix_boot/layout.h"
 #include "tests/tap.h"
 
-/* Whether the kernel says that the processor is from AMD; the table does not distinguish
- * others. */
+/* Whether the kernel says that the processor is from AMD. The built-in table has one
+ * variant for AMD and one for all others. */
 static bool is_amd(void)
 {
     FILE *file = fopen("/proc/cpuinfo", "re");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests that in the grid of any number of nodes the nodes of a row agree on their
- * coordinates. */
+/* Tests the grid in which the algorithm multilevel arranges any number of nodes: the
+ * nodes of a row agree on their coordinates. */
 #include "collectives/schedule/schedule_grid.h"
 
 #include "tests/tap.h"
@@ -22,8 +22,8 @@ static int rows_of(const struct hvd_grid *grid, const struct hvd_grid_coords *co
     return coords->levels < grid->levels ? coords->levels + 1 : coords->levels;
 }
 
-/* Whether all nodes of this node's row agree on the row and on the number that each has
- * in it. */
+/* Whether all nodes of this node's row agree that they are in this row, and on the number
+ * of each node in it. */
 static bool is_known_in_row(const struct hvd_grid *grid, int node, int level)
 {
     struct hvd_grid_coords coords = hvd_grid_locate(grid, node);

@@ -12,7 +12,8 @@
 
 enum {
     NAME_BYTES = 8,
-    MOST_FLAT_NODES = 64, /* up to which linear and direct take a reasonable time */
+    /* the most nodes for which linear and direct take a reasonable time */
+    MOST_FLAT_NODES = 64,
 };
 
 uint64_t jobs_random_below(uint64_t *random, uint64_t end)
@@ -78,7 +79,7 @@ struct hvd_geometry jobs_random_geometry(uint64_t *random,
     struct hvd_geometry geometry = {.slots = 2 + (int)jobs_random_below(random, 4)};
     size_t least = round_up((size_t)layout->size * sizeof(double));
     size_t wish = 64 << jobs_random_below(random, 5);
-    /* a grid needs a few more */
+    /* RECV has a place per node, and a grid needs a few more */
     size_t nodes = (size_t)layout->nodes + 2 * HVD_GRID_LEVELS;
     size_t all = round_up((size_t)layout->size * nodes * sizeof(double));
 
@@ -226,7 +227,8 @@ static void make_alltoall(uint64_t *random, const struct hvd_layout *layout,
     }
 }
 
-/* Fills an input with numbers that are small in every dtype, and never NaN. */
+/* Fills an input with random numbers. No dtype reads them as NaN or as very large
+ * numbers. */
 static void fill(uint64_t *random, const struct sim_job *job, int rank)
 {
     size_t bytes = (size_t)job->input_bytes[rank];
@@ -244,8 +246,8 @@ static void fill(uint64_t *random, const struct sim_job *job, int rank)
     }
 }
 
-/* Chooses one algorithm for all sizes, any that fits the shape; often NULL, the built-in
- * table. */
+/* Chooses at random one algorithm that fits the shape, for all sizes. Often returns NULL
+ * instead: the built-in table. */
 static const struct hvd_algorithm_choices *
 random_choices(uint64_t *random, const struct hvd_layout *layout,
                enum hvd_collective collective, struct hvd_algorithm_choices *choices)

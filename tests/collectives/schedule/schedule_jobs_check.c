@@ -7,8 +7,9 @@
 #include "tests/collectives/schedule/schedule_jobs.h"
 #include "tests/tap.h"
 
-/* Reduces each row of a level, `count` elements per node: the members in order, then the
- * extra nodes. sources[i] is the data of node i; afterwards it is the sum of row i. */
+/* Reduces each row of a level of the grid, `count` elements per node: first the members
+ * of the row in order, then its extra nodes. Before, sources[i] is the data of node i;
+ * afterwards, it is the sum of row i. */
 static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *level,
                         char **sources, bool is_last)
 {
@@ -39,8 +40,8 @@ static void reduce_rows(const struct sim_job *job, const struct hvd_grid_level *
     }
 }
 
-/* Returns the reduction of all inputs: the ranks of a node in order, then the nodes in
- * the order of their grid. */
+/* Returns the reduction of all inputs: first over the ranks of each node in order, then
+ * over the nodes, level by level of their grid. */
 static char *reduced(const struct hvd_layout *layout, const struct sim_job *job)
 {
     size_t count = (size_t)job->queries[0].count;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules of sizes that the simulator cannot run, and queries that are refused. */
+/* Tests schedules whose sizes the simulator cannot run, and queries for which no schedule
+ * is made. */
 #include "collectives/schedule/schedule.h"
 
 #include <stdlib.h>
@@ -8,11 +9,12 @@
 #include "gpu_binding/base/error.h"
 #include "tests/tap.h"
 
-/* As libhvd uses. */
+/* the geometry that libhvd uses */
 static const struct hvd_geometry usual = {
     .slots = 4, .slot_bytes = 256 << 10, .recv_bytes = 1 << 20};
 
-static const int64_t huge = INT64_C(5) << 31; /* elements of 4 bytes, or bytes */
+/* a number of elements of 4 bytes, or of bytes */
+static const int64_t huge = INT64_C(5) << 31;
 
 /* Makes a layout of `nodes` nodes of `each` ranks, in blocks. The caller ends it with
  * hvd_layout_finish. */
@@ -45,11 +47,11 @@ static struct hvd_schedule_query query_of(enum hvd_collective collective,
                                        .partial_bytes = 4};
 }
 
-/* Counts over a whole schedule. */
+/* The steps of a whole schedule, counted. */
 struct tally {
     int64_t taken; /* bytes of the input that are put, or reduced in place */
-    /* bytes of the output, if every GET or COPY begins where the previous one ended; else
-     * wrong */
+    /* bytes of the output; wrong unless every GET or COPY begins where the previous one
+     * ended */
     int64_t got;
     uint64_t signals;
     int64_t messages;

@@ -17,11 +17,12 @@ enum {
     COLLECTIVES = HVD_COLL_ALLTOALL + 1,
 };
 
-/* The layouts of a test. */
+/* The kind of random layouts that a test uses. */
 struct crowd {
-    int ranks; /* the most */
-    int nodes; /* the most */
-    /* each rank has a node of its own, and there are nearly `ranks` of them */
+    int ranks; /* the most ranks */
+    int nodes; /* the most nodes */
+    /* each rank has a node of its own; the number of ranks is at most 15 less than
+     * `ranks` */
     bool is_lone;
 };
 
@@ -65,7 +66,7 @@ static void describe(const struct hvd_layout *layout, const struct hvd_geometry 
              (long long)query->bytes, query->root, (long long)query->max_block);
 }
 
-/* Runs the jobs one after the other, sometimes each schedule twice. */
+/* Runs the jobs one after the other; sometimes runs each schedule twice in a row. */
 static bool runs_jobs(const struct hvd_layout *layout,
                       const struct hvd_geometry *geometry, const struct sim_job *jobs,
                       int count, uint64_t *random)
@@ -81,7 +82,8 @@ static bool runs_jobs(const struct hvd_layout *layout,
     return sim_run(layout, geometry, all, count * repeats, &options);
 }
 
-/* Makes some jobs of two collectives in turn, runs them and compares their results. */
+/* Makes up to MOST_JOBS jobs, alternating between two collectives; runs them and checks
+ * their results. */
 static bool runs_once(const enum hvd_collective kinds[2], const struct crowd *crowd,
                       uint64_t seed)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Executes schedules for tests: one struct player per rank, moved in random order. */
+/* Executes schedules for tests. Each rank is a struct player; the simulator moves the
+ * players in random order. */
 #include "tests/collectives/schedule/sim.h"
 
 #include <stdlib.h>
@@ -157,8 +158,8 @@ static enum outcome run_network(struct sim *sim, uint64_t one_in)
     return all;
 }
 
-/* Runs one round of everything that the mood does not hold back; if nothing moves, of the
- * rest. */
+/* Gives all ranks and the network a turn, but not the ones that the mood holds back. If
+ * nothing moves, these get a turn, too. */
 static enum outcome run_round(struct sim *sim)
 {
     enum sim_mood mood = sim->options->mood;

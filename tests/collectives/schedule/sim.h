@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs the schedules of all ranks in one thread, in a random order of their steps, with
- * locations in ordinary memory. Memory that a step will write holds garbage first, while
- * other ranks go on. So a rank that reads too early, or overwrites too early, ends with a
- * wrong result. */
+/* Runs the schedules of all ranks in one thread, with their steps in random order and
+ * their locations in ordinary memory. Before a step writes memory, this memory holds
+ * garbage while other ranks go on. So a rank that reads too early, or overwrites too
+ * early, ends with a wrong result. */
 #ifndef HVD_SIM_H
 #define HVD_SIM_H
 
@@ -16,7 +16,7 @@
 struct sim_job {
     struct hvd_schedule_query *queries;
     struct hvd_schedule **schedules;
-    enum hvd_dtype dtype; /* of reductions */
+    enum hvd_dtype dtype; /* dtype of a reduction */
     enum hvd_op op;
     double postscale;
     int grid_levels; /* as in hvd_algorithm_choices */

@@ -20,10 +20,10 @@ enum outcome {
 };
 
 struct messages {
-    struct sim_message **all; /* of the current job, in the order of posting */
+    struct sim_message **all; /* messages of the current job, in the order of posting */
     size_t count;
     size_t room;
-    size_t done; /* how many of the first ones are complete */
+    size_t done; /* number of messages at the beginning of `all` that are complete */
 };
 
 struct player {
@@ -33,8 +33,10 @@ struct player {
     char *locations[PLACE_KINDS];
     uint64_t counter;
     uint64_t counter_base; /* the counter when the current job started */
-    uint64_t turn; /* chunks of open schedules so far */
-    bool is_open; /* the last schedule was open */
+    /* chunks of all open and rolling schedules so far; rotates the slots (schedule.h) */
+    uint64_t turn;
+    /* an open schedule has run, and the signal that it omits has not been made up for */
+    bool is_open;
     bool is_rolling; /* the last schedule was rolling */
     /* the value that all counters must reach before any wait ends */
     uint64_t counter_floor;
@@ -45,9 +47,10 @@ struct player {
     const struct hvd_step *steps;
     int step;
     int step_count;
-    /* offset of the memory that the rank offers, per address in a slot */
+    /* where the memory that the rank offers begins in its input or output; indexed by the
+     * place of the OFFER in its slot */
     int64_t offered[SIM_MOST_OFFERS];
-    bool is_writing; /* the current step has written its garbage */
+    bool is_writing; /* the current step has written garbage, but not yet its result */
 };
 
 struct sim {
@@ -66,8 +69,8 @@ uint64_t sim_random_below(struct sim *sim, uint64_t end);
 /* Returns the bytes of one slot of a location. */
 size_t sim_slot_bytes(const struct sim *sim, enum hvd_location_kind kind);
 
-/* Returns the memory of a location as the player sees it; NULL if it is out of bounds or
- * the player must not use it. */
+/* Returns the memory of a location, for the step that the player executes; NULL if it is
+ * out of bounds, or if the step would write another player's memory. */
 char *sim_memory(const struct sim *sim, const struct player *player,
                  const struct hvd_location *location, size_t bytes, bool is_written);
 
@@ -79,8 +82,8 @@ enum outcome sim_reach(struct sim *sim, struct player *player,
 /* Notes the failure of a rank; returns FAILED. */
 enum outcome sim_fail(const struct player *player, const char *reason);
 
-/* Executes a step; or, the first time, writes garbage where the step will write and sets
- * is_writing. */
+/* Executes a step. PUT, REDUCE_LOCAL and REDUCE_NODES take two calls: the first writes
+ * garbage where the step will write, and sets is_writing. */
 enum outcome sim_execute(struct sim *sim, struct player *player,
                          const struct hvd_step *step);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages between simulated ranks, first in, first out between two ranks. The test
- * decides when a message moves; it carries what its source holds at that moment. */
+/* Messages between simulated ranks. From one rank to another, they arrive in the order in
+ * which they were sent. The test decides when a message is delivered. The bytes are
+ * copied at that moment; those of an eager send, when it is posted. */
 #ifndef HVD_SIM_NETWORK_H
 #define HVD_SIM_NETWORK_H
 
@@ -12,12 +13,15 @@ struct sim_message {
     bool is_done;
     char *data;
     size_t bytes;
-    char *copy; /* of an eager send, or of a receive with memory of its own */
-    /* called by a receive; NULL: not called */
+    /* the bytes of an eager send, or the memory of a receive made by
+     * sim_network_recv_by */
+    char *copy;
+    /* function that a receive calls when its message has arrived, or NULL */
     void (*arrived)(struct sim_message *message);
     void *context; /* of arrived; freed with the message */
-    struct sim_message *next; /* in its queue */
-    struct sim_message *older; /* of all messages */
+    struct sim_message *next; /* the next message in its queue */
+    /* the previous one of all messages, for their destruction */
+    struct sim_message *older;
 };
 
 struct sim_network;
@@ -32,8 +36,8 @@ struct sim_message *sim_network_send(struct sim_network *network, int from, int 
 struct sim_message *sim_network_recv(struct sim_network *network, int from, int to,
                                      char *data, size_t bytes);
 
-/* Posts a receive into memory of its own; when the message is there it calls arrived.
- * Takes over context. */
+/* Posts a receive into memory that it allocates. When the message has arrived, it calls
+ * arrived(). The network frees context. */
 struct sim_message *sim_network_recv_by(struct sim_network *network, int from, int to,
                                         size_t bytes,
                                         void (*arrived)(struct sim_message *message),

@@ -6,7 +6,7 @@
 #include "collectives/reduce/reduce.h"
 #include "tests/collectives/schedule/sim_internal.h"
 
-/* The content of an offer. The player keeps the offset of the offered memory. */
+/* The content of an OFFER. The offset of the offered memory is in player->offered. */
 struct offer {
     int16_t rank;
     int16_t job;
@@ -54,7 +54,8 @@ static enum outcome offer(struct sim *sim, struct player *player,
     return MOVED;
 }
 
-/* Returns the memory that another rank offers, or NULL if its offer is not valid now. */
+/* Returns the memory that another rank offers; NULL if its offer is not valid at
+ * present. */
 static char *reach(struct sim *sim, struct player *player, const struct hvd_step *step,
                    const struct hvd_reach *at)
 {
@@ -79,8 +80,8 @@ static char *reach(struct sim *sim, struct player *player, const struct hvd_step
                : NULL;
 }
 
-/* Copies the other ranks' elements into scratch, as a real rank has to, and adds them
- * up. */
+/* Copies the elements of the other ranks into scratch, as a real rank does, and reduces
+ * them. */
 static enum outcome fetch_reduce(struct sim *sim, struct player *player,
                                  const struct hvd_step *step)
 {

@@ -12,8 +12,7 @@ static struct player *local_player(const struct sim *sim, int node, int local_ra
     return &sim->players[hvd_layout_rank(sim->layout, node, local_rank)];
 }
 
-/* --- locations
- * -------------------------------------------------------------------------- */
+/* --- locations --- */
 
 size_t sim_slot_bytes(const struct sim *sim, enum hvd_location_kind kind)
 {
@@ -55,8 +54,8 @@ enum outcome sim_fail(const struct player *player, const char *reason)
 
 /* --- steps that move data --- */
 
-/* Alternates: the first call of a step writes garbage and returns true, the second
- * returns false. */
+/* Called twice for each step: first writes garbage and returns true, then returns
+ * false. */
 static bool spoils(struct player *player, char *to, size_t bytes)
 {
     player->is_writing = !player->is_writing;
@@ -96,7 +95,8 @@ static enum outcome get(struct sim *sim, struct player *player,
     return MOVED;
 }
 
-/* Returns where a reduction writes `bytes`, or NULL if that is out of bounds. */
+/* Returns where a reduction writes its result of `bytes` bytes; NULL if that is out of
+ * bounds. */
 static char *target(const struct sim *sim, const struct player *player,
                     const struct hvd_step *step, size_t bytes)
 {
@@ -148,8 +148,8 @@ static enum outcome reduce(struct sim *sim, struct player *player,
     return MOVED;
 }
 
-/* Reduces local ranks. The rank's own elements are in its IN only if they were put
- * there. */
+/* Reduces the elements of all local ranks. This rank's elements come from its input or,
+ * if they were also put into its IN, from one of the two at random. */
 static enum outcome reduce_local(struct sim *sim, struct player *player,
                                  const struct hvd_step *step)
 {
