@@ -18,8 +18,8 @@
 #include "tests/tap.h"
 
 enum {
-    SILENCE_S = 120, /* longer than any phase takes */
-    WARM_CYCLES = 3, /* lives before resources are compared */
+    SILENCE_S = 120, /* seconds; longer than any phase of a life takes */
+    WARM_CYCLES = 3, /* number of lives before resources are compared */
 };
 
 /* The resources that a process uses between two lives. */
@@ -36,10 +36,10 @@ static const bool is_sanitized = true;
 static const bool is_sanitized = false;
 #endif
 
-static char note[160]; /* phase of the main thread, for the watchdog */
+static char note[160]; /* current phase of the main thread, which the watchdog prints */
 static unsigned seed;
 static long cycle;
-static int own_rank; /* for the watchdog */
+static int own_rank; /* rank of this process, which the watchdog prints */
 
 void soak_fail(const struct soak *soak, const char *format, ...)
 {
@@ -127,13 +127,14 @@ static struct figures look(void)
     return now;
 }
 
-/* Returns the largest increase on any rank; collective. */
+/* Returns the largest increase of a number on any rank. All ranks call it together. */
 static long most_more(struct soak *soak, long now, long before)
 {
     return (long)reduce(soak, now - before, HVD_MAX);
 }
 
-/* Reports on rank 0 which resources have grown on any rank; collective. */
+/* Reports on rank 0 which resources have grown on any rank. All ranks call it
+ * together. */
 static void compare(struct soak *soak, const struct figures *before,
                     const struct figures *now)
 {
@@ -165,7 +166,7 @@ static void compare(struct soak *soak, const struct figures *before,
 
 /* --- lives --- */
 
-/* Makes calls in another thread, beside those of the main thread. */
+/* Makes calls in a second thread, beside those of the main thread. */
 static void *work_beside(void *argument)
 {
     struct soak *soak = argument;
@@ -177,7 +178,8 @@ static void *work_beside(void *argument)
     return NULL;
 }
 
-/* Runs one random phase. is_alone: no other thread makes calls, so this rank may join. */
+/* Runs one random phase of a life. is_alone: no second thread makes calls, so this rank
+ * may join. */
 static void play(struct soak *soak, bool is_alone)
 {
     switch (soak_pick(&soak->shared, 9)) {
@@ -203,7 +205,7 @@ static void play(struct soak *soak, bool is_alone)
     }
 }
 
-/* Runs one life between init and shutdown. */
+/* Runs one life, between hvd_init and hvd_shutdown. */
 static void live(struct soak *soak)
 {
     struct soak helper;
@@ -252,7 +254,7 @@ static void share_seed(struct soak *soak)
     soak->own = soak_seeded(seed, 500u + (unsigned)soak->rank);
 }
 
-/* Runs all lives. Returns the resources in use after the first ones. */
+/* Runs all lives. Returns the resources in use after the first WARM_CYCLES lives. */
 static struct figures live_often(struct soak *soak, long lives)
 {
     struct figures before = {0};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The long, random life of a job. The soak test has these files:
- *   soak.c         the cycles of init and shutdown, and a check for leaks
+/* The soak test starts and shuts down a job many times; between init and shutdown (a
+ * life), it makes random calls. It has these files:
+ *   soak.c         the lives, and a check for leaks
  *   soak_call.c    random collectives, the same on all ranks
  *   soak_flight.c  one rank's part in a collective, and a check of its result
  *   soak_steps.c   sequences of calls: random ones, and steps that repeat
@@ -16,11 +17,11 @@
 #include "tests/collectives/soak/soak_call.h"
 
 enum {
-    SOAK_SETS = 5, /* at a time, including the global set */
-    SOAK_MOST_CALLS = 48, /* in a sequence */
+    SOAK_SETS = 5, /* process sets at a time, including the global one */
+    SOAK_MOST_CALLS = 48, /* most calls in a sequence */
 };
 
-/* A process set, as all ranks know it; [0] is the global set. */
+/* A process set, as all ranks know it. soak->sets[0] is the global set. */
 struct soak_set {
     int id;
     int count;
@@ -32,18 +33,18 @@ struct soak_set {
 struct soak {
     int rank;
     int size;
-    struct soak_random shared; /* the same on all ranks */
+    struct soak_random shared; /* random numbers that are the same on all ranks */
     struct soak_random own;
-    /* of tensor names; a second thread that makes calls has another one */
+    /* first part of tensor names; the second thread has another one */
     const char *prefix;
     struct soak_set sets[SOAK_SETS];
     int set_count;
-    int sets_created; /* in this life */
+    int sets_created; /* number of sets created in this life */
     long calls; /* made by this rank */
     long faults; /* calls that were wrong on some rank on purpose */
 };
 
-/* One rank's part in a call. */
+/* A call that this rank has started, with its memory. */
 struct soak_flight {
     const struct soak_call *call;
     struct soak_set set;
@@ -55,10 +56,11 @@ struct soak_flight {
 /* Prints an error and ends the process. */
 void soak_fail(const struct soak *soak, const char *format, ...) HVD_PRINTF(2, 3);
 
-/* Notes the phase that begins; the watchdog prints it if the phase never ends. */
+/* Notes the phase that begins. The watchdog prints it if the phase does not end in
+ * time. */
 void soak_note(const struct soak *soak, const char *what);
 
-/* Checks that all ranks have the same number. */
+/* Fails unless all ranks pass the same number. */
 void soak_agree(struct soak *soak, int number);
 
 /* --- soak_flight.c --- */
@@ -73,28 +75,29 @@ int soak_end(struct soak *soak, struct hvd_request *request, struct hvd_error *e
 void soak_glance(struct soak *soak, struct soak_flight *flight);
 
 /* --- soak_steps.c --- */
-/* calls of all kinds, in a random order on each rank */
+/* Makes calls of all kinds, which each rank starts in an order of its own. */
 void soak_round(struct soak *soak);
-void soak_steady(struct soak *soak); /* steps that repeat, with a possible disturbance */
+/* repeats the same step, sometimes with a disturbance */
+void soak_steady(struct soak *soak);
 /* Starts some random calls in a random order; returns their number. */
 int soak_start_some(struct soak *soak, int most, struct soak_call *calls,
                     struct soak_flight *flights);
-/* Starts a call after a short random delay, like a program that does other work in
- * between. */
+/* Starts a call, like a program that does other work in between: after a short random
+ * delay. */
 void soak_start_next(struct soak *soak, const struct soak_call *call,
                      struct soak_flight *flight);
 void soak_finish_all(struct soak *soak, struct soak_flight *flights, int count);
 
 /* --- soak_uneven.c --- */
-/* ranks with different numbers of steps, which all join */
+/* Gives ranks different numbers of steps; each rank joins after its last step. */
 void soak_uneven(struct soak *soak);
 
 /* --- soak_sets.c --- */
 void soak_sets_begin(struct soak *soak); /* call it after init */
 void soak_add_set(struct soak *soak);
 void soak_remove_set(struct soak *soak);
-/* Shuts down while there are tensors that some ranks have not submitted: shutdown must
- * end them. */
+/* Shuts down while some ranks have not submitted some tensors. Shutdown must end
+ * these. */
 void soak_leave(struct soak *soak);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random collectives, the same on all ranks. */
+/* Random collectives, with values that every rank can compute. */
 #ifndef HVD_TEST_SOAK_CALL_H
 #define HVD_TEST_SOAK_CALL_H
 
@@ -10,9 +10,9 @@
 #include "gpu_binding/base/attr.h"
 
 enum {
-    SOAK_RANKS = 16, /* the most in a job */
-    SOAK_TENSORS = 5, /* the most in a group */
-    SOAK_PERIOD = 251, /* elements after which the values of a tensor repeat */
+    SOAK_RANKS = 16, /* most ranks of a job */
+    SOAK_TENSORS = 5, /* most tensors of a group */
+    SOAK_PERIOD = 251, /* number of elements after which the values of a tensor repeat */
 };
 
 struct soak_random {
@@ -21,7 +21,7 @@ struct soak_random {
 
 enum soak_kind {
     SOAK_ALLREDUCE,
-    SOAK_ADASUM, /* of equal tensors, so that the result is that tensor */
+    SOAK_ADASUM, /* Adasum of equal tensors, so that the result is that tensor */
     SOAK_ALLGATHER,
     SOAK_BROADCAST,
     SOAK_ALLTOALL,
@@ -50,28 +50,29 @@ struct soak_call {
     enum hvd_op op;
     double prescale;
     double postscale;
-    int slot; /* position of the process set */
-    int tensors; /* more than 1: a group */
-    /* of each tensor; if ranks have different numbers, those are drawn from this */
+    int slot; /* position of the process set in soak->sets */
+    int tensors; /* number of tensors; more than 1: the call is of a group */
+    /* rows of each tensor; for kinds in which ranks have different numbers of rows, each
+     * has at most half of this */
     int64_t rows[SOAK_TENSORS];
-    int64_t row; /* elements of a row */
-    int root; /* number in the set */
+    int64_t row; /* number of elements in a row */
+    int root; /* number of the root in the set */
     uint32_t seed; /* of the values */
     unsigned joined; /* ranks that have joined, one bit each */
     enum soak_fault fault;
-    int culprit; /* number in the set */
+    int culprit; /* number of the culprit in the set */
 };
 
 struct soak_random soak_seeded(uint64_t seed, uint64_t stream);
 uint32_t soak_pick(struct soak_random *random, uint32_t below);
 bool soak_chance(struct soak_random *random, uint32_t one_in);
 
-/* Draws a call among `count` ranks in the given slot; the caller sets the name. One in
- * `large` calls has megabytes. */
+/* Draws a call among the `count` ranks of the set at position `slot`; the caller sets the
+ * name. One in `large` calls has megabytes. */
 struct soak_call soak_draw(struct soak_random *random, int slot, int count,
                            uint32_t large);
 
-/* Draws an allreduce by all ranks of a few elements, sometimes of many. */
+/* Draws an allreduce by all ranks; it has few elements, sometimes many. */
 struct soak_call soak_draw_gradient(struct soak_random *random);
 
 /* Makes one of `count` ranks the culprit of a random mistake, if the call allows it. */
@@ -97,8 +98,8 @@ void soak_fill(const struct soak_call *call, int tensor, int member, void *array
 double soak_value(const struct soak_call *call, int tensor, int member, int64_t index);
 double soak_reduced(const struct soak_call *call, int tensor, int count, int64_t index);
 
-/* Whether array holds `count` elements of value(index) from index `begin` on. The values
- * repeat. */
+/* Whether array holds the `count` elements of a tensor from index `begin` on, each of
+ * which has the value that value() returns for its index. */
 typedef double soak_source(const struct soak_call *call, int tensor, int who,
                            int64_t index);
 bool soak_holds(const struct soak_call *call, int tensor, soak_source *value, int who,

@@ -31,8 +31,8 @@ static int64_t input_rows(const struct part *part, const struct soak_set *set, i
     return rows;
 }
 
-/* Returns the rows for which the caller allocates the output; 0 if the library allocates
- * it. */
+/* Returns the number of rows of the output that the caller allocates; 0: the library
+ * allocates it. */
 static int64_t output_rows(const struct soak_call *call, const struct soak_set *set,
                            int tensor)
 {
@@ -204,7 +204,7 @@ static bool is_gathered(const struct soak_flight *flight, int tensor)
     return good && at == rows;
 }
 
-/* Returns the rows that `from` sends to the ranks before this one. */
+/* Returns the number of rows that `from` sends to the ranks before this one. */
 static int64_t rows_before(const struct soak_flight *flight, int from)
 {
     int64_t rows = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Adds and removes process sets, and ends a life. */
+/* Adds and removes process sets, and shuts the job down at the end of a life. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ void soak_sets_begin(struct soak *soak)
     soak->set_count = 1;
 }
 
-/* Draws a set of some ranks, the same on all ranks. */
+/* Draws a process set of some ranks; all ranks draw the same set. */
 static struct soak_set draw_set(struct soak *soak)
 {
     struct soak_set set = {.id = -1, .index = -1};
@@ -36,7 +36,8 @@ static struct soak_set draw_set(struct soak *soak)
     return set;
 }
 
-/* Whether the program of this rank knows the set. */
+/* Whether this rank's library lists the set: a created set is known to its members
+ * only. */
 static bool is_known(const struct soak_set *set)
 {
     return !set->is_created || set->index >= 0;
@@ -174,7 +175,7 @@ void soak_add_set(struct soak *soak)
     set.is_created = false;
     soak_note(soak, "adding a process set");
     shuffle_ranks(soak, &mine);
-    if (culprit == soak->rank) { /* this rank adds another set */
+    if (culprit == soak->rank) { /* this rank proposes another set than the others */
         mine = (struct soak_set){.count = 1, .ranks = {set.ranks[0] == 0 ? 1 : 0}};
     }
     count = soak_start_some(soak, 6, calls, flights);
@@ -227,7 +228,7 @@ void soak_remove_set(struct soak *soak)
 
 /* --- the end of a life --- */
 
-/* Whether this rank has a tensor, which one rank lacks. */
+/* Whether this rank submits a tensor at the end of a life. All ranks but one do so. */
 static bool has_tensor(const struct soak *soak, int tensor)
 {
     struct soak_random copy = {soak->shared.state + 1000u * (unsigned)tensor};

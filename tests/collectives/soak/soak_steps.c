@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sequences of calls: random ones, and steps that repeat. */
+/* Sequences of calls: rounds of random calls, and steps that repeat. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 /* The order in which a rank makes the calls of a step. */
 enum order {
     ORDER_ALIKE, /* the same on all ranks */
-    ORDER_OWN, /* one for each rank, the same in all steps */
-    ORDER_ANEW, /* one for each rank and step */
+    ORDER_OWN, /* one order for each rank, the same in all steps */
+    ORDER_ANEW, /* one order for each rank and step */
     ORDERS
 };
 
@@ -19,7 +19,8 @@ enum style {
     STYLE_TOGETHER, /* starts all, then waits for all */
     /* waits for a tensor's previous call just before it starts the next one */
     STYLE_OVERLAPPING,
-    STYLE_ONE_BY_ONE, /* needs the same order on all ranks */
+    /* waits for each call before it starts the next; needs the same order on all ranks */
+    STYLE_ONE_BY_ONE,
     STYLES
 };
 
@@ -133,7 +134,7 @@ enum {
 };
 
 struct steady {
-    struct soak_call calls[SOAK_MOST_CALLS]; /* of the current step */
+    struct soak_call calls[SOAK_MOST_CALLS]; /* calls of the current step */
     struct soak_flight flights[SOAK_MOST_CALLS];
     struct soak_call extra[EXTRA_CALLS];
     int count;
@@ -141,9 +142,9 @@ struct steady {
     enum order order_kind;
     enum style style;
     enum disturbance disturbance;
-    int at; /* the step of the disturbance */
-    int victim; /* the call concerned */
-    int culprit; /* the rank concerned */
+    int at; /* number of the disturbed step */
+    int victim; /* index of the call that is disturbed */
+    int culprit; /* the rank that causes the disturbance */
 };
 
 static void draw_steady(struct soak *soak, struct steady *steady, int steps)

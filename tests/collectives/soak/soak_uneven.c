@@ -10,9 +10,10 @@ struct uneven {
     struct soak_flight flights[SOAK_MOST_CALLS];
     int count;
     int steps[SOAK_RANKS];
-    int most; /* most steps of any rank */
+    int most; /* the most steps of any rank */
     int last; /* the rank that has the most steps, or -1 if there are several */
-    bool waits_late; /* waits for the tensors of its last step after its join */
+    /* each rank waits for the tensors of its last step after it has started to join */
+    bool waits_late;
 };
 
 static void draw_uneven(struct soak *soak, struct uneven *uneven)
@@ -38,11 +39,12 @@ static void draw_uneven(struct soak *soak, struct uneven *uneven)
     uneven->waits_late = soak_chance(random, 3);
 }
 
-/* Starts a call that is impossible while a rank has joined. */
+/* Starts a call that is refused while a rank has joined. */
 static void start_impossible(struct soak *soak, struct soak_call *call,
                              struct soak_flight *flight, unsigned joined)
 {
-    struct soak_random random = soak->shared; /* the joined ranks do not draw */
+    /* draws from a copy, because the joined ranks do not draw */
+    struct soak_random random = soak->shared;
 
     do {
         *call = soak_draw(&random, 0, soak->size, 100);
