@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Simulated training jobs, which take no time. */
+/* Simulated training jobs, which take no time (tuner_jobs.h). */
 #include "tests/collectives/tuner/tuner_jobs.h"
 
 #include <math.h>
@@ -72,8 +72,8 @@ void job_draw(struct job *job, enum model model, struct noise noise, unsigned se
     draw_backward(job);
 }
 
-/* Sends the gathered tensors as batches, one after the other. Returns when the last batch
- * has arrived. */
+/* Sends tensors [begin, end) as batches, one after the other, from free_us on. Returns
+ * when the last batch has arrived. */
 static double send(const struct job *job, int begin, int end, double threshold,
                    double free_us)
 {

@@ -16,10 +16,11 @@ struct noise {
 struct job {
     int count;
     int64_t bytes[MODEL_TENSORS];
-    double ready_us[MODEL_TENSORS]; /* since the step began */
+    /* when the backward pass has each tensor ready, since the step began */
+    double ready_us[MODEL_TENSORS];
     double backward_us;
     double other_us; /* forward pass and optimizer */
-    double latency_us; /* of a batch */
+    double latency_us; /* time of a batch besides that for its bytes */
     double agree_us;
     double bandwidth; /* bytes/us */
     double big_penalty; /* share by which batches above 16 MiB take longer */
@@ -31,8 +32,8 @@ struct job {
     int settings; /* changes that the tuner has asked for */
 };
 
-/* Draws a model on a random cluster, from one that computes much longer than it
- * communicates to the opposite. */
+/* Draws a random cluster for a model. Some of these jobs compute for much longer than
+ * they communicate, others for much shorter. */
 void job_draw(struct job *job, enum model model, struct noise noise, unsigned seed);
 
 /* Returns the time of a step without noise. */
@@ -47,8 +48,8 @@ double job_random(struct job *job); /* between 0 and 1 */
 /* Returns the time of a step without noise, with the tuner's current setting. */
 double job_tuned_us(const struct job *job, const struct hvd_tuner *tuner);
 
-/* Trains, and reports the steps to the tuner, until it is over or for most_steps steps.
- * Returns the number of steps. */
+/* Trains and reports the steps to the tuner, until tuning is over, but for most_steps
+ * steps at most. Returns the number of steps. */
 int job_train(struct job *job, struct hvd_tuner *tuner, int most_steps);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests which steps of a job the autotuner counts, and its log. */
+/* Tests which steps of a training job the autotuner counts, and its log. */
 #include "collectives/tuner/tuner.h"
 
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include "tests/tap.h"
 
 enum {
-    JOBS = 40, /* of each model and noise */
+    JOBS = 40, /* number of jobs for each model and level of noise */
 };
 
 static const double default_threshold = 128 << 20;
@@ -21,13 +21,14 @@ static const struct hvd_tuner_options horovods = {
     .steps_per_sample = 10,
     .max_trials = 20};
 
-/* The worst results over some jobs, and some averages. */
+/* Results of tuning several jobs: of the worst job, or means. The members with `above`
+ * are shares by which a step without noise is slower. */
 struct outcome {
     int steps;
-    double above_best; /* relative to the step's time with the best setting of the grid */
+    double above_best; /* tuned setting against the best that best_us finds */
     double mean_above_best;
     double above_defaults;
-    double defaults_above_best; /* average */
+    double defaults_above_best; /* mean; defaults against the best setting */
 };
 
 static struct hvd_tuner *make_tuner(const struct hvd_tuner_options *options)
@@ -71,9 +72,9 @@ static void add_outcome(struct outcome *outcome, struct job *job)
     hvd_tuner_destroy(tuner);
 }
 
-/* Tests jobs of one model. bounds: by how much the steps of a tuned job may be slower
- * than with the best setting, on average and at most, and slower than with the defaults.
- */
+/* Tests jobs of one model. bounds[0] and bounds[1]: by how much a step may be slower than
+ * with the best setting, on average and in the worst case; bounds[2]: by how much it may
+ * be slower than with the defaults. */
 static void test_model(enum model model, struct noise noise, unsigned seed,
                        const double bounds[3])
 {
@@ -105,8 +106,8 @@ static void test_models(unsigned seed)
     const struct noise quiet = {.step = 0.005, .drift = 0.003, .outliers = 0.02};
     const struct noise usual = {.step = 0.02, .drift = 0.02, .outliers = 0.02};
     const struct noise wild = {.step = 0.1, .drift = 0.05, .outliers = 0.05};
-    /* With much noise the defaults often stay, so the bounds allow for the distance from
-     * the defaults to the best setting. */
+    /* With much noise, the tuner often keeps the defaults, so wild_bounds allows for the
+     * distance from the defaults to the best setting. */
     const double quiet_bounds[] = {0.01, 0.06, 0.003};
     const double usual_bounds[] = {0.015, 0.1, 0.01};
     const double wild_bounds[] = {0.05, 0.5, 0.05};
@@ -118,8 +119,8 @@ static void test_models(unsigned seed)
     }
 }
 
-/* Tests a checkpoint after every 20th step that takes a hundred times as long as a
- * step. */
+/* Tests a job that writes a checkpoint after every 20th step. A checkpoint takes as long
+ * as a hundred steps. */
 static void test_pauses(unsigned seed)
 {
     const struct noise noise = {.step = 0.005};
@@ -191,8 +192,9 @@ static void test_measures(unsigned seed)
 
     job_draw(&job, MODEL_BERT_BASE, noise, seed);
     steps = job_train(&job, tuner, 1000);
-    /* Three rounds of all trials, two of the best, four of the winner and the defaults,
-     * and a step to find the marker. */
+    /* Each sample has 4 steps. There are three rounds with a sample of each of the 5
+     * trials, two rounds of the best 3, and four of the winner and the defaults; one step
+     * more finds the marker, the tensor by which steps are counted. */
     tap_ok(steps <= (3 * 5 + 3 + 3 + 4 * 2) * 4 + 1,
            "fewer trials and shorter samples need fewer steps: %d", steps);
     hvd_tuner_destroy(tuner);
