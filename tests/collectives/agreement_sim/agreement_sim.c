@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of agreements in one process: its beginning and end, and the tensors of its
- * ranks. */
+/* Simulates the agreement of all ranks of a job in one process: creates and destroys the
+ * job, and submits tensors. */
 #include "tests/collectives/agreement_sim/agreement_sim.h"
 
 #include <stdarg.h>
@@ -204,7 +204,8 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
         return request;
     }
     for (int i = 0; i < count; i++) {
-        if (rank->has_left) { /* refused before the agreement gets it */
+        /* hvd refuses such tensors before the agreement gets them */
+        if (rank->has_left) {
             hvd_entry_end(&request->entries[i], HVD_ERR_SHUTDOWN, "too late");
             continue;
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of agreements in one process. Messages wait in queues until they are delivered,
- * and a batch ends some time after its ranks have started it. A random number chooses the
- * next event, so that races are frequent. The job checks the promises of
- * agreement_sim_check.h. */
+/* Simulates the agreement of all ranks of a job in one process. Messages wait in queues
+ * until they are delivered, and a batch ends some time after its ranks have started it. A
+ * random number chooses the next event, so that races are frequent. The simulated job
+ * checks the promises of agreement_sim_check.h. */
 #ifndef HVD_AGREEMENT_SIM_H
 #define HVD_AGREEMENT_SIM_H
 
@@ -16,7 +16,7 @@ struct sim_check;
 struct sim_message;
 
 enum {
-    SIM_MOST_SETS = 4096 /* process sets at the same time */
+    SIM_MOST_SETS = 4096 /* most process sets at the same time */
 };
 
 /* Messages from one neighbour, oldest first. */
@@ -31,16 +31,17 @@ struct sim_rank {
     struct hvd_agreement *agreement;
     struct hvd_tensor_table tensors;
     struct hvd_sets sets;
-    struct sim_rank *parent; /* NULL: it is rank 0 */
-    int branch; /* number of this rank's branch at its parent: see sets.h */
+    struct sim_rank *parent; /* NULL for rank 0 */
+    int branch; /* number of this rank's branch at its parent (sets.h) */
     struct sim_rank **children; /* [child_count] */
     int child_count;
-    struct sim_link *inbox; /* [1 + child_count]: from the parent, from each child */
-    struct sim_batch *batches; /* to run, oldest first */
+    /* [1 + child_count]: messages from the parent, then from each child */
+    struct sim_link *inbox;
+    struct sim_batch *batches; /* batches to run, oldest first */
     int teams[SIM_MOST_SETS]; /* the team of each process set */
     bool is_waited;
     bool is_paused[SIM_MOST_SETS]; /* the set's replayed batches are paused */
-    /* it had nothing to do and sleeps until an event, or until wake_ns */
+    /* the rank had nothing to do: it sleeps until an event, or until wake_ns */
     bool is_asleep;
     int64_t wake_ns; /* -1: never */
     bool has_left; /* its part of the job has ended */
@@ -53,20 +54,20 @@ struct sim_rank {
     char reason[256];
 };
 
-/* One batch of a team. */
+/* A batch of a team, as all ranks together run it. */
 struct sim_round {
     int starters; /* number of ranks that have started it */
     bool has_root; /* the broadcast's root has started it */
-    struct sim_seen_batch *seen; /* for the checks */
+    struct sim_seen_batch *seen; /* what the checks know of the batch */
 };
 
-/* Runs batches in one order: a queue of the global process set, or the team of another
- * set. */
+/* Ranks that run batches in one order: a queue of the global process set, or the team of
+ * another set. */
 struct sim_team {
     int size;
     int set; /* number of the process set */
     int *ranks; /* [size]; NULL for a queue */
-    bool *knows; /* [job size] the rank has added it */
+    bool *knows; /* [job size]: which ranks have added the team */
     int64_t *next; /* [job size] the number of each rank's next batch */
     struct sim_round *rounds; /* [count] */
     int64_t count;
@@ -95,39 +96,40 @@ struct sim {
     int64_t void_in_sets; /* cancelled batches among these */
 };
 
-/* nodes: ranks per node, ended by 0. settings: NULL for Horovod's defaults. */
+/* nodes has the number of ranks on each node, and 0 at the end. settings may be NULL, for
+ * Horovod's defaults. */
 void sim_init(struct sim *sim, const int *nodes,
               const struct hvd_agreement_settings *settings, unsigned seed);
 void sim_finish(struct sim *sim);
 
 struct hvd_agreement_settings sim_settings(void);
 
-/* Submits tensors of this rank, as one group if there are several. The caller frees the
+/* Submits tensors on rank `rank`, as one group if there are several. The caller frees the
  * request when it has ended. */
 struct hvd_request *sim_submit(struct sim *sim, int rank,
                                const struct hvd_descriptor *const *tensors, int count);
-/* Begins or ends a wait for a request by a thread of this rank. */
+/* Begins or ends the wait of a thread of this rank for a request. */
 void sim_wait(struct sim *sim, int rank, bool is_waited);
 bool sim_has_ended(const struct hvd_request *request);
 
 /* Makes the descriptor of an allreduce of a vector of float32. */
 struct hvd_descriptor sim_allreduce(const char *name, int64_t elements);
 
-/* Does one random thing that can be done: delivers a message, starts or ends a batch, or
- * calls progress on a rank. If there is none, time passes until one is due. Returns false
- * if nothing will happen for patience_ns. */
+/* Makes one random event happen: a message is delivered, a batch starts or ends, or a
+ * rank's agreement makes progress. If none is possible now, time passes until the next
+ * deadline of a rank. Returns false if no deadline comes within patience_ns. */
 bool sim_step(struct sim *sim, int64_t patience_ns);
 
-/* Runs for this much simulated time. */
+/* Runs the job for this much simulated time. */
 void sim_pass(struct sim *sim, int64_t ns);
 
-/* Runs until nothing can happen without time passing, or until a fault. */
+/* Runs the job until nothing can happen before the next deadline, or until a fault. */
 void sim_settle(struct sim *sim);
 
-/* Rank 0 ends the job, as hvd_shutdown on a rank does. */
+/* Lets rank 0 end the job, like hvd_shutdown. */
 void sim_leave(struct sim *sim);
 
-/* Rank 0 changes how all ranks fuse. */
+/* Lets rank 0 change the fusion threshold and cycle time of all ranks. */
 int sim_tune(struct sim *sim, int64_t threshold, int64_t cycle_ns);
 
 /* Returns a random number below `below`. */

@@ -10,7 +10,7 @@
 #include "collectives/agreement/agreement_state.h"
 #include "tests/collectives/agreement_sim/agreement_sim_internal.h"
 
-/* How often a rank has submitted a name since its last join. */
+/* How often a rank has submitted a tensor of this name since its last join. */
 struct use {
     struct hvd_key key;
     int joins;
@@ -18,7 +18,7 @@ struct use {
     bool is_under_way;
 };
 
-/* How an occurrence of a name ended on the first rank. */
+/* How one use of a name ended on the first rank on which it ended. */
 struct outcome {
     struct hvd_key key;
     int status;
@@ -26,10 +26,12 @@ struct outcome {
     char *text;
 };
 
-/* A batch as seen by the first rank that started it. */
+/* A batch, as described by the first rank that started it. */
 struct sim_seen_batch {
     char *text;
-    int64_t *occurrences; /* [count] 0: no rank has started it with its own tensor yet */
+    /* [count]: which use of its name each tensor is; 0: no rank has started it with its
+     * own tensor yet */
+    int64_t *occurrences;
     int64_t count;
     int64_t max_block;
     int own_ends; /* ranks that got a result */
@@ -37,7 +39,7 @@ struct sim_seen_batch {
 };
 
 struct sim_check {
-    struct hvd_hash_table *uses; /* [size] */
+    struct hvd_hash_table *uses; /* [size]: a table for each rank */
     struct hvd_hash_table outcomes;
     int size;
 };
@@ -98,14 +100,15 @@ static bool use_has_key(const void *item, const void *key)
     return hvd_key_equal(&use->key, key);
 }
 
-/* Whether this is a removal, by its members, of a set that they have created. */
+/* Whether the tensor stands for the removal of a process set that its members have
+ * created. */
 static bool removes_created(const struct hvd_descriptor *tensor)
 {
     return tensor->kind == HVD_KIND_SET_REMOVE && tensor->set != HVD_SET_GLOBAL;
 }
 
-/* Writes the name of a tensor; adds the number of the set for the removal of a set that
- * its members have created. */
+/* Writes the name of a tensor. If it stands for the removal of a set that its members
+ * have created, adds the number of the set. */
 static void write_name(const struct hvd_descriptor *tensor, char *name, size_t bytes)
 {
     if (removes_created(tensor)) {
@@ -115,8 +118,8 @@ static void write_name(const struct hvd_descriptor *tensor, char *name, size_t b
     }
 }
 
-/* Returns the uses of a name in a process set by this rank. The key has the number of the
- * team, because numbers of sets are used again. */
+/* Returns this rank's count of the uses of a name in a process set. The key has the
+ * number of the set's team, because numbers of sets are used again. */
 static struct use *find_use(const struct sim_rank *rank,
                             const struct hvd_descriptor *tensor)
 {
@@ -224,12 +227,13 @@ void sim_check_end(struct sim_rank *rank, const struct hvd_entry *entry, int sta
     }
     use->is_under_way = false;
     if (strstr(text, "after it had joined") != NULL) {
-        use->count--; /* refused on this rank; the others never hear of it */
+        /* only this rank has refused the tensor: the other ranks do not count this use */
+        use->count--;
         return;
     }
     if (entry->descriptor.kind == HVD_KIND_SET_CREATE ||
         removes_created(&entry->descriptor)) {
-        return; /* other ranks may have had other sets under this name or number */
+        return; /* another set may have had this name or number on other ranks */
     }
     mine.value = entry->request->value;
     compare(rank, use, &mine);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Promises that every simulated job must keep:
+/* Checks the promises that every simulated job must keep:
  *
  *   all ranks of a team start the same batches in the same order, with the same rows
- *   the tensors of a batch, zeros included, have one dtype, wire type and op
+ *   the tensors of a batch, including zeros, have one dtype, wire type and op
  *   in a batch, the k-th use of a name since the last join is the k-th on all ranks
  *   each use of a name ends once, and in the same way on all ranks
  *   no rank gets results of a replayed batch that a rank has not started with its tensors
@@ -16,7 +16,8 @@
 struct sim_check *sim_check_create(struct sim *sim);
 void sim_check_destroy(struct sim_check *check); /* NULL is fine */
 
-/* Check each rank's tensors, batches and ends, as they happen. */
+/* Check the tensors that a rank submits, its batches, and how its tensors end. Called as
+ * these events happen. */
 void sim_check_submit(struct sim_rank *rank, const struct hvd_entry *entry);
 void sim_check_start(struct sim_rank *rank, int team, int64_t number,
                      const struct hvd_batch *batch);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Carries out the events of simulated agreements: messages, and teams that run
- * batches. */
+/* Carries out the events that simulated agreements return: sends messages, adds and
+ * removes process sets, and runs batches in teams. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +82,9 @@ int sim_add_team(struct sim *sim, int size)
     return sim->team_count++;
 }
 
-/* Returns the oldest team of this set that the rank does not know. All ranks that hear of
- * sets hear of them in the same order. */
+/* Returns the oldest team with these members and this set number that the rank has not
+ * added; the number of teams, if there is none. All ranks that add sets add them in the
+ * same order. */
 static int find_team(const struct sim_rank *rank, const struct hvd_set *members)
 {
     int number = HVD_PRIORITIES;
@@ -231,7 +232,8 @@ void sim_conclude(struct sim_rank *rank, int status)
         carry_out(rank, event);
     }
     if (status == HVD_ERR_PEER && rank->gave_up && rank->gave_up_for >= 0) {
-        rank->has_left = true; /* it has reported that it ends its part of the job */
+        /* the rank has reported why it gives up, and ends its part of the job */
+        rank->has_left = true;
     } else if (status != 0) {
         sim_fault(rank->sim, "rank %d: status %d", rank->rank, status);
     }
@@ -268,8 +270,8 @@ static void start(struct sim_rank *rank, struct sim_batch *at)
     sim_check_start(rank, at->team, at->number, at->batch);
 }
 
-/* Whether the batch may end on this rank: a broadcast when its root has started, other
- * batches when all ranks have. */
+/* Whether the batch may end on this rank: a broadcast may if its root has started it,
+ * other batches if all ranks have started them. */
 static bool may_end(const struct sim *sim, const struct sim_batch *at)
 {
     const struct sim_team *team = &sim->teams[at->team];

@@ -7,7 +7,7 @@
 
 struct sim_message {
     struct sim_message *next;
-    bool is_farewell; /* rank 0 has ended the job */
+    bool is_farewell; /* the message tells that rank 0 has ended the job */
     size_t bytes;
     char data[];
 };
@@ -33,10 +33,11 @@ struct sim_message *sim_take(struct sim_link *link);
 /* Adds a team of `size` ranks; returns its number. */
 int sim_add_team(struct sim *sim, int size);
 
-/* Starts or ends one batch of this rank; returns false if none can. */
+/* Starts or ends one batch of this rank; returns false if no batch can start or end. */
 bool sim_run_something(struct sim_rank *rank);
 
-/* Carries out the events of a function of the agreement that has returned this status. */
+/* Takes all events from the rank's agreement and carries them out; status is what a
+ * function of the agreement has returned. Records a fault if that was an error. */
 void sim_conclude(struct sim_rank *rank, int status);
 
 #endif

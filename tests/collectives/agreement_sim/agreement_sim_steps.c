@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A job of agreements in one process: the random choice of the next event. */
+/* Simulates the agreement of all ranks of a job in one process: chooses the next event at
+ * random. */
 #include <stdlib.h>
 
 #include "collectives/agreement/agreement_state.h"
@@ -88,7 +89,7 @@ static bool progress(struct sim_rank *rank)
             leave(rank);
             moved = true;
         }
-        /* progress will send it */
+        /* the next call of hvd_agreement_progress sends this message */
         moved |= hvd_coordinator_has_message(rank->agreement->coordinator);
     }
     sim_conclude(rank, status);
@@ -137,7 +138,7 @@ static bool anything(struct sim *sim)
     return spares_slow && act_at_random(&sim->ranks[sim->slow_rank]);
 }
 
-/* Lets time pass, in small steps and now and then in a large one. */
+/* Lets time pass: a small step each time, and rarely a large one. */
 static void pass_time(struct sim *sim)
 {
     sim->now_ns += sim_draw(sim, 100) == 0 ? sim_draw(sim, 2000000) : 100;
