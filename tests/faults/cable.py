@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A bad cable between two network namespaces, for kernels without netem.
+"""Simulates a bad cable between two network namespaces, for kernels without netem.
 
 cable.py LOSS DELAY_MS REORDER NAMESPACE NAMESPACE DEVICE
 
-Makes a tap device in each namespace, and forwards each packet after DELAY_MS; LOSS percent are dropped, and REORDER
-percent are sent without the delay. Ends with the namespaces.
+Makes a tap device in each namespace, and forwards each packet after DELAY_MS. Drops LOSS percent of the packets, and
+forwards REORDER percent without the delay. Ends when the namespaces are removed.
 """
 
 import ctypes

@@ -8,7 +8,7 @@ SHORT, LONG = 3, 120
 STALL_CHECK, STALL_SHUTDOWN = 4, 12
 # How long a rank waits in hvd_init for a rank that exits with 0 during it, which is not a failure.
 START_TIMEOUT = 10
-NOTICE = 5  # also for a dead link, which is silent for 3.5 s (HVD_SOCKET_DEAD_AFTER_MS)
+NOTICE = 5  # more than the 3.5 s after which hvd takes a silent link for dead (HVD_SOCKET_DEAD_AFTER_MS)
 
 PLACES = ('boot', 'init', 'steps', 'small', 'large', 'allgather', 'broadcast', 'alltoall',
           'reducescatter', 'barrier', 'shutdown')
@@ -20,13 +20,13 @@ WORDS = {'kill': 'kill -9', 'segv': 'SIGSEGV', 'exit': '_exit(7)', 'leave': '_ex
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """``places``: one is drawn for each run. ``act``: the action from outside when the fault is due. ``fate``: the
-    outcome for the ranks other than the victim:
+    """A row of the table. ``places``: the place of the fault; one is drawn for each run. ``act``: how the job is
+    disturbed from outside when the fault is due. ``fate``: the outcome for the ranks other than the victim:
 
     told        their error names the victim and the operation
     told far    their error names a rank of the other node
     told early  their error names the victim, in hvd_init
-    told first  the same for at least one rank; hvdrun may end the others before they have an error
+    told first  like told early, for at least one rank; hvdrun may end the others before they have an error
     left        the victim's Python shuts hvd down: their error is Horovod's sentence
     ended       hvdrun ends them and names the victim
     done        they succeed
@@ -76,7 +76,7 @@ def _python():
     for how, codes in {'raise': (1,), 'os_exit': (7,), 'sys_exit': (3,)}.items():
         for place in ('boot', 'init', 'steps', 'objects'):
             early = place in ('boot', 'init')
-            if how != 'sys_exit' or not early:  # the same as _exit(0)
+            if how != 'sys_exit' or not early:  # there, sys.exit(0) is the same as _exit(0)
                 fate = 'ended' if early else 'told' if how == 'os_exit' else 'left'
                 yield Case(f'{WORDS[how]}, {place}', how, (place,), fate, codes, program='Python')
 
@@ -100,7 +100,7 @@ def _links():
     for name, cable in {'5 % loss': (5, 0, 0), '100 ms delay': (0, 100, 0),
                         '5 ms delay, 25 % reordered': (0, 5, 25)}.items():
         yield Case(f'link with {name}', 'mark', places, 'done', (0,), cable=cable, seconds=SHORT,
-                   is_certain=cable[0] == 0, **far)  # six losses in a row look like a dead link
+                   is_certain=cable[0] == 0, **far)  # a link that loses six packets in a row looks dead
         yield Case(f'link with {name}, kill -9', 'kill', places, 'told', (137,), cable=cable, **far)
 
 

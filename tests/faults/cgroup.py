@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A cgroup with little memory for one job, of version 1 or 2. Only root can make it."""
+"""A cgroup (version 1 or 2) with little memory, for one job. Only root can make it."""
 
 import os
 import time

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job of the fault table: starts it, acts on it from outside, and checks its end."""
+"""Starts a job of the fault table, disturbs it from outside, and checks how it has ended."""
 
 import dataclasses
 import glob
@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.realpath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TWO_NODES = os.path.join(ROOT, 'contrib', 'bench', 'two_nodes.sh')
 OWN_SHM = os.path.join(ROOT, 'tests', 'collectives', 'own_shm.sh')
-MARK = 'HVD_TEST_FAULT'  # all processes of a job have it in their environment
+MARK = 'HVD_TEST_FAULT'  # environment variable of all processes of a job
 LEAVE_SECONDS = 20  # how long processes may take to end, on a busy machine
 FAILURES = ('kill', 'segv', 'exit', 'raise', 'os_exit', 'memory')  # faults after which hvdrun names the victim
 BOOT_US, DELAY_US = 30000, 400000  # longest delay between reaching a place and the fault
@@ -32,7 +32,7 @@ _LINE = re.compile(r'^(fault|said|done) (\d+) (\d+) ?(.*)$')
 class Result:
     problems: list
     code: int
-    told: list  # seconds until each survivor was told
+    told: list  # seconds from the fault until each survivor got its error
     drawn: str
     output: str
 
@@ -97,7 +97,7 @@ class Job:
                 pass  # the process has ended
 
     def act(self, pid):
-        """Acts from outside as soon as the fault is due; pid: the pid of the victim."""
+        """Disturbs the job from outside, as soon as the fault is due. pid: the victim's process."""
         enter = f'nsenter --net=/proc/{pid}/ns/net'
         if self.case.act == 'continue':
             threading.Timer(1, os.kill, (pid, signal.SIGCONT)).start()
@@ -109,7 +109,7 @@ class Job:
             threading.Thread(target=self.cut, args=(pid,)).start()
 
     def cut(self, pid):
-        """Takes the link down: for a second, or for good."""
+        """Takes the link between the nodes down: for a second, or for good."""
         enter = ['nsenter', f'--net=/proc/{pid}/ns/net', 'ip']
         links = subprocess.run([*enter, '-o', 'link', 'show'], capture_output=True, text=True).stdout
         link = re.search(r'\bhvd\d*', links).group()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rank of the fault table: rank VICTIM PLACE HOW DELAY_US SECONDS. Ranks repeat the
- * collective that PLACE names. VICTIM causes the fault HOW in itself, DELAY_US after it
- * has reached PLACE (run.py draws both):
+ * collective that PLACE names. Rank VICTIM causes the fault HOW in itself, DELAY_US after
+ * it has reached PLACE (run.py draws both):
  *
  *   PLACE   boot, init, steps (between two collectives), shutdown, or a collective
  *           (calls, below)
@@ -9,7 +9,8 @@
  *           all descriptors), memory (uses up all memory), clock (jumps), mark (nothing:
  *           the job is disturbed from outside)
  *
- * The job ends with success after SECONDS. Prints, with CLOCK_MONOTONIC in nanoseconds:
+ * The job ends with success after SECONDS, unless the fault ends it before. Prints, with
+ * CLOCK_MONOTONIC in nanoseconds:
  *
  *   fault RANK NS PID           the fault is due now
  *   said RANK NS STATUS TEXT    the error that hvd gave to this rank
@@ -32,12 +33,12 @@
 #include "gpu_binding/base/attr.h"
 
 enum {
-    FEW = 12, /* elements */
+    FEW = 12, /* number of elements of a small tensor */
     MANY = 2 << 20,
-    EXIT_CODE = 7, /* of a victim that exits */
+    EXIT_CODE = 7, /* exit code of a victim that exits with a failure */
     EXIT_SURVIVOR = 3,
     JUMP_SECONDS = 3600,
-    /* the fault of a shutdown may come this long after it, but not later */
+    /* how long the victim waits after hvd_shutdown for a fault whose PLACE is shutdown */
     LATE_SECONDS = 10
 };
 
@@ -76,7 +77,8 @@ static bool is(const char *a, const char *b)
     return strcmp(a, b) == 0;
 }
 
-/* Kept in use until the end, and then closed: a leak checker opens files there. */
+/* Descriptors that are in use until the end of the job. They are closed then, because a
+ * leak checker needs some to open files. */
 static int spare_fds[8];
 static const int spare_count = sizeof(spare_fds) / sizeof(spare_fds[0]);
 
@@ -105,8 +107,8 @@ static void give_descriptors_back(void)
     }
 }
 
-/* Tells the kernel when to kill this process if memory runs out: from -1000, never, to
- * 1000, before all others. */
+/* Sets the score by which the kernel chooses the process to kill when memory runs out:
+ * from -1000 (never this process) to 1000 (this process first). */
 static void be_killed_for_memory(int score)
 {
     int file = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -115,8 +117,8 @@ static void be_killed_for_memory(int score)
     close(file);
 }
 
-/* Allocates until the kernel kills a process. It kills this one, even if others use as
- * much. */
+/* Allocates memory until the kernel kills this process. The score makes the kernel choose
+ * it, even if other processes use as much memory. */
 static void use_up_memory(void)
 {
     be_killed_for_memory(1000);
@@ -260,8 +262,8 @@ static int finish(int status, struct hvd_request *request, struct hvd_error *err
     return status;
 }
 
-/* Runs one collective of PLACE, then sums *more over the ranks: above 0, there is another
- * step. */
+/* Runs the collective of PLACE once. Then sums *more over the ranks: if the sum is above
+ * 0, all ranks run another step. */
 static int step(size_t call, bool may_fail, float *more, struct hvd_error *err)
 {
     struct hvd_request *request = NULL;
@@ -285,7 +287,8 @@ static int step(size_t call, bool may_fail, float *more, struct hvd_error *err)
 
 /* --- a rank's life ------------------------------------------------------------------ */
 
-/* Returns the index of PLACE in calls; other places repeat a small allreduce. */
+/* Returns the index of PLACE in calls; 0, a small allreduce, if PLACE is not a
+ * collective. */
 static size_t find_call(void)
 {
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
@@ -321,13 +324,13 @@ static int live(struct hvd_error *err)
 {
     int status;
 
-    /* hvdrun ends the job; this rank must print its error first */
+    /* hvdrun ends the ranks with SIGTERM; this rank must print its error first */
     signal(SIGTERM, SIG_IGN);
     atomic_store(&job.is_there, is(job.place, "init"));
     status = hvd_init(err);
     atomic_store(&job.is_there, false);
     if (is_victim("init") && status == 0) {
-        fail(); /* hvd_init was over before the fault */
+        fail(); /* hvd_init ended before the fault */
     }
     if (status == 0) {
         status = train(err);
@@ -360,7 +363,8 @@ int main(int argc, char **argv)
     job.delay_us = (useconds_t)atoi(argv[4]);
     job.seconds = atof(argv[5]);
     if (is(job.how, "memory") && job.rank != job.victim) {
-        be_killed_for_memory(-1000); /* needs root, as the cgroup does */
+        /* lowering the score needs root, as the cgroup does */
+        be_killed_for_memory(-1000);
     }
     job.data = calloc(2 * MANY, sizeof(*job.data));
     if (is_victim("boot")) {

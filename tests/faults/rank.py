@@ -2,8 +2,8 @@
 """A rank of the fault table in Python, without any framework.
 
 rank.py VICTIM PLACE HOW DELAY_US SECONDS
-As rank.c, with PLACE boot, init, steps or objects (inside a collective), and HOW raise (ValueError),
-os_exit (7) or sys_exit (0).
+Does the same as rank.c. PLACE is boot, init, steps or objects (inside a collective); HOW is raise (ValueError),
+os_exit (with 7) or sys_exit (with 0).
 """
 
 import os

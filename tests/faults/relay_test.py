@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A stranger relays between two nodes whose second network cards have the same address, as docker0, virbr0 and
-management controllers do: it listens at that address on the node of rank 1, on each port of rank 0, and forwards
-connections to the same address on rank 0's node. Prints TAP.
+"""Tests that ranks do not connect through a stranger's relay. The second network cards of two nodes have the same
+address, like docker0, virbr0 and management controllers. On the node of rank 1, the relay listens at that address, on
+each port on which rank 0 listens. It forwards connections to the same address on rank 0's node. Prints TAP.
 
     relay_test.py TWO_NODES HVDRUN FAULT_RANK
-    relay_test.py --cable NAMESPACE NAMESPACE DEVICE    from two_nodes.sh
+    relay_test.py --cable NAMESPACE NAMESPACE DEVICE    called by two_nodes.sh
 """
 
 import ctypes
@@ -44,7 +44,7 @@ def make_cable(namespaces, device):
 
 
 def enter(namespace):
-    """Moves this thread to the namespace: its new sockets belong to it."""
+    """Moves this thread to a network namespace, in which it then creates its sockets."""
     with open(f'/run/netns/{namespace}') as place:
         if ctypes.CDLL(None, use_errno=True).setns(place.fileno(), CLONE_NEWNET) != 0:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))

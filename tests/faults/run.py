@@ -4,15 +4,15 @@
 
 CASE is the beginning of a row's name; default: all rows. Each row is a fault in a job of 4 ranks, on one node or on
 two nodes in namespaces of this machine, and runs --runs times. The rank, the layout, the moment and, in rows for
-several places, the collective are drawn at random. A run is good if every survivor names the failed rank and its
-host, hvdrun returns the right exit code, nothing is left (processes, /dev/shm, TMPDIR), and nothing hangs. Needs
-root, for network namespaces.
+several places, the collective are drawn at random. A run is good if the error of every surviving rank names the
+failed rank and its host, hvdrun returns the right exit code, nothing is left (processes, /dev/shm, TMPDIR), and
+nothing hangs. Needs root, for network namespaces.
 
-The table shows the time until the last survivor was told, in seconds: the median of the runs and the longest. More
-than 5 s is a failure (in rows that wait for a stall time: 5 s more than that).
+The table shows how many seconds after the fault the last survivor got its error: the median of the runs and the
+longest. More than 5 s is a failure; rows that wait for a stall time may take 5 s more than that time.
 
-cable.py makes links that lose, delay and reorder packets, because many kernels have no netem. The clock that jumps
-is that of one rank's process; the clock of the machine does not change.
+cable.py makes links that lose, delay and reorder packets, because many kernels have no netem. If a clock jumps, only
+the process of one rank sees it; the clock of the machine does not change.
 """
 
 import argparse
