@@ -14,7 +14,8 @@ enum {
 
 static const struct ending well = {.text = ""};
 
-/* A set of ranks first ... end - 1, one of which runs this program. */
+/* Creates a set of the ranks first ... end - 1, which include the rank of this
+ * program. */
 static void create(struct program *program, const char *label, int first, int end,
                    const struct ending *ending)
 {
@@ -31,7 +32,7 @@ static void create(struct program *program, const char *label, int first, int en
     program_propose(program, &descriptor, ending);
 }
 
-/* Submits to the set that the program has created last. */
+/* Submits a tensor to the set that the program has created last. */
 static void submit(struct program *program, const char *name, enum hvd_kind kind)
 {
     struct hvd_descriptor tensor = sim_allreduce(name, 10);
@@ -66,9 +67,9 @@ static void use(struct program *program, const char *label, int first, int end)
     remove_last(program);
 }
 
-/* In each round, the ranks are cut into different groups, and all groups of a round have
- * one label. Steps of all ranks go on meanwhile; ranks that have finished are one round
- * ahead. */
+/* In each round, the ranks are divided into groups in another way. All groups of a round
+ * create their sets under one label. Meanwhile, all ranks also run steps in the global
+ * set. A group that has finished may be one round ahead of others. */
 static void works_in_groups(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -85,8 +86,9 @@ static void works_in_groups(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* The first ranks have joined, or are about to, when they create a set and remove it. The
- * others do the same, and run some steps before they join. */
+/* The first half of the ranks start to join; then they create a set and remove it, while
+ * the join may have ended or not. The other ranks do the same, and may run a step, before
+ * they join. */
 static void joins_meanwhile(struct program *programs, int size, unsigned seed)
 {
     int cut = size / 2;
@@ -116,8 +118,8 @@ static void joins_meanwhile(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* One rank lists other members than the rest; then all list the same, under the same
- * label. */
+/* One rank lists other members for a set than the rest, and all get an error. Then all
+ * ranks list the same members under the same label, and the set is created. */
 static void disagrees(struct program *programs, int size, unsigned seed)
 {
     static const struct ending differs = {.text = "creates process set 'w' of ranks ["};
@@ -192,8 +194,9 @@ static void test_replay(unsigned seed)
     sim_finish(&sim);
 }
 
-/* Ranks 3 and 4, on two nodes, create a set and remove it. Ranks 0 to 2 are between them
- * in the tree, and rank 5 is not. */
+/* Ranks 3 and 4, on two nodes, create a set and remove it, ten times. Rank 5 gets
+ * messages about it, too, because it shares a node with rank 4; ranks 1, 2 and those from
+ * 6 on get none. */
 static void test_others(unsigned seed)
 {
     static const int nodes[] = {3, 1, 2, 2, 2, 0};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An agreement queues events in order, and each event waits until it is taken. */
+/* Tests that an agreement queues events in order, and that each event waits until the
+ * caller takes it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,7 +79,8 @@ static void end(void)
     hvd_layout_finish(&layout);
 }
 
-/* The tree is a chain: each rank is the parent of the next one. */
+/* Carries out an event; messages go to the neighbour's inbox. The tree is a chain: each
+ * rank is the parent of the next one. */
 static void carry_out(struct rank *rank, const struct hvd_agreement_event *event)
 {
     if (event->kind == HVD_AGREEMENT_SEND_UP || event->kind == HVD_AGREEMENT_SEND_DOWN) {

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random jobs that a user could write: what every rank submits, and how each request must
+/* Random jobs that a user could write: the calls of every rank, and how each request must
  * end.
  *
  * A job is a sequence of windows. In each, all ranks of a process set submit the same
- * tensors, each rank in its own order; most tensors come back in each window, so that
- * replays begin. One rank may pause in the middle. Then a surprise follows: all ranks or
- * one of them describe a tensor anew, groups are cut differently, a set is added or
- * removed, ranks join after different numbers of windows, or a rank leaves.
+ * tensors, each rank in its own order. Most tensors are submitted again in each window,
+ * so that replays begin. One rank may pause in the middle. After some windows, a surprise
+ * follows: all ranks or one of them describe a tensor anew, tensors are grouped in
+ * another way, a set is added or removed, ranks join after different numbers of windows,
+ * or a rank leaves.
  *
  * Sets are added by all ranks, or created by their members, who then also remove them
  * alone.
  *
- * In some jobs, sets other than the global one can mostly be replayed. They continue
- * while ranks join, and are added and removed more often. */
+ * In some jobs (has_steady_sets), nearly all tensors of sets other than the global one
+ * are reductions, so that these sets can have replays. These sets continue while ranks
+ * join, and are added and removed more often. */
 #ifndef HVD_AGREEMENT_JOBS_H
 #define HVD_AGREEMENT_JOBS_H
 
@@ -20,8 +22,8 @@
 
 enum {
     JOB_MOST_RANKS = 64,
-    JOB_MOST_SETS = 4, /* including the global one */
-    JOB_MOST_TENSORS = 12 /* in one set */
+    JOB_MOST_SETS = 4, /* most sets, including the global one */
+    JOB_MOST_TENSORS = 12 /* most tensors of a set */
 };
 
 struct job_tensor {
@@ -32,9 +34,9 @@ struct job_tensor {
 
 struct job_set {
     bool is_live;
-    bool is_created; /* by its members alone */
+    bool is_created; /* created by its members alone */
     int id;
-    int ranks[JOB_MOST_RANKS]; /* [count] ascending */
+    int ranks[JOB_MOST_RANKS]; /* [count]: members in ascending order */
     int count;
     struct job_tensor tensors[JOB_MOST_TENSORS];
     int tensor_count;
@@ -48,15 +50,15 @@ struct job {
     int slow_rank;
     struct job_set sets[JOB_MOST_SETS];
     struct program programs[JOB_MOST_RANKS];
-    int number; /* counter for names with a number in them */
-    int windows; /* so far */
+    int number; /* counter that makes names unique */
+    int windows; /* number of windows so far */
     bool has_joins;
     bool has_steady_sets;
     bool in_epoch; /* some ranks may have joined */
     bool must_wait; /* the next set is added only after the removal of another one */
 };
 
-/* Counts of what happened, to see that jobs cover it. */
+/* Counts of events, which prove that random jobs contain them. */
 struct job_counts {
     /* replayed batches of sets other than the global one, on all ranks */
     int64_t replayed_in_sets;

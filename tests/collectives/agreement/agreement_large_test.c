@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Very many tensors with long names at the same time: messages stay far below the limit
- * of a connection, and all tensors end as usual. */
+/* Tests that very many tensors with long names may be in flight at the same time:
+ * messages stay far below the size that a connection allows, and all tensors end as
+ * usual. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,8 @@ static bool settle(struct sim *sim, struct requests *requests)
     return good;
 }
 
-/* Runs the tensors twice: first described in full, then possibly known by id. */
+/* Gathers the tensors twice. The first time, ranks describe them in full; the second
+ * time, they may name them by id. */
 static bool gather_all(struct sim *sim, struct requests *requests)
 {
     bool good = true;
@@ -75,7 +77,8 @@ static bool gather_all(struct sim *sim, struct requests *requests)
     return good;
 }
 
-/* The last rank submits nothing; all tensors must end before the join does. */
+/* The last rank submits no tensor before its join. All tensors must end before the join
+ * does. */
 static bool sum_and_join(struct sim *sim, struct requests *requests)
 {
     for (int rank = 0; rank < RANKS; rank++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The programs of the ranks of a simulated job. */
+/* Writes and runs the programs of the ranks of a simulated job. */
 #include "tests/collectives/agreement/agreement_program.h"
 
 #include <stdarg.h>
@@ -131,7 +131,8 @@ static void submit(struct sim *sim, int rank, struct program *program,
 
         if (tensor->set == PROGRAM_LAST_SET) {
             tensor->set = (int32_t)program->value;
-            tensor->root = tensor->set; /* a removal's root is the set */
+            /* the root of a removal is the number of the set */
+            tensor->root = tensor->set;
         }
     }
     program->pending = realloc(program->pending, ((size_t)program->pending_count + 1) *
@@ -206,7 +207,8 @@ static bool is_meant(const struct pending *pending, const char *name)
     return name == NULL;
 }
 
-/* Returns false while a request with this name is in flight; NULL: any request. */
+/* Returns false while a request with this name is in flight; if name is NULL, while any
+ * request is. */
 static bool wait_for(struct sim *sim, int rank, struct program *program, const char *name)
 {
     bool is_done = true;

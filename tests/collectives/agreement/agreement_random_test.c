@@ -14,7 +14,7 @@ int main(int argc, char **argv)
     char fault[512];
     int failed = 0;
 
-    /* small caches and long waits log warnings, as they should */
+    /* the warnings of small caches and long waits are expected */
     hvd_log_to(NULL, HVD_LOG_OFF);
     for (int i = 0; i < jobs; i++) {
         if (!job_try(seed + (unsigned)i, &counts, fault, sizeof(fault)) &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A replay whose tensors change when it begins. */
+/* Tests a replay whose tensors change just when it begins. */
 #include <stdio.h>
 #include <string.h>
 
 #include "gpu_binding/base/log.h"
 #include "tests/collectives/agreement/agreement_try.h"
 
-/* All ranks describe a group anew just when a replay with it begins. One rank describes
- * half of the group differently, so that the other half waits for it. */
+/* All ranks give tensor a of a group another shape just when a replay with the group
+ * begins. One rank also changes tensor b, which fails, so that tensor a must wait. */
 static void group_meets_replay(struct program *programs, int size, unsigned seed)
 {
     static const struct ending differs = {.text = "Mismatched ALLREDUCE tensor shapes"};

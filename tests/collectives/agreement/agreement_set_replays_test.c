@@ -46,8 +46,8 @@ static void submit(struct job *job, int rank, const struct hvd_descriptor *tenso
     atomic_store(&job->requests[job->count++]->is_asked_for, true);
 }
 
-/* Runs until nothing has happened for that long; all requests must have succeeded by
- * then. */
+/* Runs the job until nothing happens for patience_ns. By then, all requests must have
+ * succeeded. */
 static void settle_within(struct job *job, int64_t patience_ns)
 {
     while (job->sim.fault[0] == '\0' && sim_step(&job->sim, patience_ns)) {

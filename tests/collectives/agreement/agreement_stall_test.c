@@ -315,7 +315,7 @@ static void check_silent(const char *promise, const char *ranks)
     }
 }
 
-/* All ranks but one submit the tensor; that one is stopped. */
+/* Lets all ranks but one submit a tensor, and stops the other rank. */
 static void freeze(struct held *held, struct sim *sim, int rank)
 {
     for (int r = 0; r < sim->layout.size; r++) {
@@ -363,7 +363,7 @@ static void test_silent(unsigned seed)
     let_go(&held, &sim);
 }
 
-/* A rank is silent through which rank 0 reaches another one. */
+/* Rank 2 is silent. Rank 0 reaches rank 3 only through it. */
 static void test_silent_leader(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How ranks agree, in a simulated job whose messages arrive in random order. */
+/* Tests the agreement of all ranks in a simulated job whose messages arrive in random
+ * order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +29,8 @@ static void alternating(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Half of the ranks submit in one order and half in the opposite one, and wait for some
- * tensors at once: they match only if all are in flight. */
+/* Half of the ranks submit the tensors of a step in one order, the others in the opposite
+ * one. Every ten steps, the halves swap their orders. */
 static void opposed(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -70,7 +71,7 @@ static void waits_differently(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* One name occurs several times in a step. */
+/* A tensor of one name is submitted several times in a step. */
 static void names_come_back(struct program *programs, int size, unsigned seed)
 {
     for (int r = 0; r < size; r++) {
@@ -103,7 +104,7 @@ static void extra_tensors(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* All ranks change the shape in the middle of a replay. */
+/* All ranks change the shape of the tensors in the middle of a replay. */
 static void new_shapes(struct program *programs, int size, unsigned seed)
 {
     (void)seed;
@@ -200,7 +201,8 @@ static void test_no_messages(unsigned seed)
 
 /* --- disagreement --- */
 
-/* The program continues with other tensors. */
+/* After some steps, the program continues with another tensor, which the replay does not
+ * have. */
 static void test_new_part(unsigned seed)
 {
     static const int nodes[] = {2, 1, 0};
@@ -228,8 +230,8 @@ static void test_new_part(unsigned seed)
     programs_finish(programs, TRY_MOST_RANKS);
 }
 
-/* Checks the error for tensor t2, which has 11 elements on rank `odd` alone: it names a
- * rank with each shape. */
+/* Checks the error for tensor t2, which has 11 elements on rank `odd` and 10 on the
+ * others: it must name a rank with each shape. */
 static bool names_ranks(const char *text, int odd, int size)
 {
     const char *at = strstr(text, " Tensor t2: rank ");
@@ -243,7 +245,8 @@ static bool names_ranks(const char *text, int odd, int size)
            ranks[0] < size && ranks[1] < size;
 }
 
-/* Ten steps; then rank `odd` gives one tensor another shape; then five more steps. */
+/* Runs ten steps; then rank `odd` gives one tensor another shape; then five more steps
+ * follow. */
 static void test_one_rank_differs(unsigned seed)
 {
     bool told = true, others = true;
@@ -319,7 +322,7 @@ int main(void)
 {
     unsigned seed = tap_seed(20240117);
 
-    hvd_log_least(HVD_LOG_ERROR); /* a small cache logs warnings, as it should */
+    hvd_log_least(HVD_LOG_ERROR); /* the warnings that a small cache logs are expected */
 
     test_scenarios(seed);
     test_no_messages(seed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scenarios, each run on several layouts with several seeds. */
+/* Runs scenarios: each on several layouts, with several seeds. */
 #include "tests/collectives/agreement/agreement_try.h"
 
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scenarios, each run on several layouts with several seeds: one line of TAP. */
+/* Runs scenarios: each on several layouts, with several seeds. Each prints one line of
+ * TAP. */
 #ifndef HVD_AGREEMENT_TRY_H
 #define HVD_AGREEMENT_TRY_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors are written and read. */
+/* Tests that descriptors are read as they were written, and that damaged ones do no
+ * harm. */
 #include "collectives/agreement/codec.h"
 
 #include <stdlib.h>
@@ -77,7 +78,7 @@ static void test_cut(void)
     hvd_writer_finish(&writer);
 }
 
-/* Whatever the bytes are, nothing behind their end is read: the sanitizers check that. */
+/* Nothing behind the end of a damaged description is read: the sanitizers check that. */
 static void test_damage(unsigned seed)
 {
     struct hvd_writer writer = write_down(&full);

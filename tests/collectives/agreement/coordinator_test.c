@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How many tensors rank 0 puts into a batch, and when batches are replayed. */
+/* Tests how many tensors rank 0 puts into a batch, and when it lets batches be
+ * replayed. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,7 +134,8 @@ enum {
     SET = 1
 };
 
-/* Returns the kind of the first decision about the set, or 0, and forgets the message. */
+/* Returns the kind of the first decision about the set, or 0 if there is none, and
+ * discards the message. */
 static uint32_t first_decision(struct hvd_coordinator *coordinator)
 {
     struct hvd_writer *sets = &hvd_coordinator_writers(coordinator)->sets;
@@ -147,7 +149,8 @@ static uint32_t first_decision(struct hvd_coordinator *coordinator)
     return decision.kind;
 }
 
-/* All ranks of the set have submitted another tensor. */
+/* Lets all ranks of the set submit another tensor, on which the coordinator then may
+ * decide. */
 static void admit_other(struct hvd_coordinator *coordinator,
                         struct hvd_ready_table *table)
 {

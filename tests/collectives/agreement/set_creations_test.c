@@ -18,7 +18,7 @@ static struct hvd_sets sets;
 static struct hvd_set_creations creations;
 static struct hvd_decision_writers writers;
 
-/* A rank asks for a set of this name. */
+/* Lets a rank ask for the creation of a set with this name and this list of members. */
 static int ask(int rank, const char *name, const char *list)
 {
     const struct hvd_set_wish wish = {.rank = rank, .name = name, .list = list};
@@ -26,8 +26,9 @@ static int ask(int rank, const char *name, const char *list)
     return hvd_set_creations_add(&creations, &wish, &writers);
 }
 
-/* Returns all decisions since the last call: "1:a:0-3" for set 1, "-6:a:0,1" for ranks 0
- * and 1 that failed. */
+/* Returns all decisions since the last call, each with its number, name and ranks:
+ * "1:a:0-3" creates set 1 of ranks 0 to 3; "-6:a:0,1" tells ranks 0 and 1 of the error
+ * -6. */
 static const char *decided(void)
 {
     static char text[1024];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The table of names: one entry in flight for each name, from its submission to its end,
- * and the cached tensor. */
+/* Tests the table of names. For each name, it has the entry in flight, from its
+ * submission to its end, and the cached tensor. */
 #include "collectives/agreement/tensor_table.h"
 
 #include <string.h>
@@ -86,7 +86,7 @@ static void test_cached(void)
     struct hvd_request *first = make_request(0, (const char *[]){"a"}, 1);
     struct hvd_request *second = make_request(0, (const char *[]){"a"}, 1);
     const struct hvd_key key = hvd_key_make(0, "a"), other = hvd_key_make(0, "z");
-    /* any address */
+    /* only the address is used */
     struct hvd_cached_tensor *cached = (struct hvd_cached_tensor *)&ends;
     struct hvd_named_tensor *a, *z;
 
