@@ -113,7 +113,8 @@ static void gives_up(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* One member never makes the call that the others wait for. */
+/* One member does not make the call that the others wait for, until rank 0 has aborted
+ * the set. All these calls fail. */
 static void waits_in_vain(struct program *programs, int size, unsigned seed)
 {
     static const struct ending aborted = {

@@ -40,7 +40,7 @@ static const char *const names_of[DIFFERENCES] = {
 struct caller {
     struct hvd_request *requests[MOST_CALLS + 1];
     int calls;
-    int ended; /* calls with lower numbers have ended */
+    int ended; /* all calls with lower numbers have ended */
 };
 
 struct game {
@@ -248,7 +248,7 @@ static void check_told(const struct game *game, char *fault, size_t bytes)
     }
 }
 
-/* Unnumbered tensors of the global set are not affected. */
+/* Checks that unnumbered tensors of the global set are not affected by the failure. */
 static void check_others(struct game *game, char *fault, size_t bytes)
 {
     const struct hvd_descriptor tensor = sim_allreduce("another", 5);
@@ -340,7 +340,8 @@ static void test_difference(enum difference difference, bool has_set, unsigned s
     tap_ok(replayed > 0, "%d batches were replayed meanwhile", replayed);
 }
 
-/* Pauses are longer than the time after which calls are compared. */
+/* Tests ranks that are only late: their pauses are longer than the time after which calls
+ * are compared. */
 static void test_late_ranks(unsigned seed, bool has_unordered)
 {
     char fault[1000] = "";

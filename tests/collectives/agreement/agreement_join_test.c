@@ -35,7 +35,8 @@ static void leaves_after_join(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Tensors of all kinds, which the ranks up to `last` do not submit. */
+/* Submits tensors of all kinds, unless this is one of the ranks up to `last`: these join
+ * without them. */
 static void submit_kinds(struct program *program, int rank, int last, int epoch)
 {
     static const struct {
@@ -86,8 +87,8 @@ static void joins_at_once(struct program *programs, int size, unsigned seed)
     }
 }
 
-/* Tensor a of a group waits for tensor b of the group, which fails, when the last ranks
- * join. */
+/* One rank joins at once. The others submit a group of tensors a and b, and then join.
+ * Tensor b fails, because one rank gives it another shape, while tensor a waits for b. */
 static void half_a_group(struct program *programs, int size, unsigned seed)
 {
     static const struct ending differs = {.text = "Mismatched ALLREDUCE tensor shapes"};
@@ -96,7 +97,7 @@ static void half_a_group(struct program *programs, int size, unsigned seed)
         for (int epoch = 0; epoch < 6; epoch++) {
             struct hvd_descriptor a = sim_allreduce("a", 20), b = sim_allreduce("b", 30);
             const struct hvd_descriptor *group[] = {&a, &b};
-            /* this rank has joined already */
+            /* the rank that joins at once */
             int first = (epoch + (int)(seed % 7)) % size;
 
             b.shape[0] += r == (first + 1) % size ? 1 : 0;
