@@ -42,7 +42,7 @@ struct tensor_case {
     int64_t count;
     double prescale;
     double postscale;
-    void *output; /* of this rank */
+    void *output; /* the tensor of this rank, reduced in place */
     char name[48];
 };
 

@@ -14,7 +14,7 @@ static const struct {
     const char *name;
     int rounding;
     int traps;
-    unsigned bits; /* in MXCSR or FPCR */
+    unsigned bits; /* bits to set in the control register: MXCSR or FPCR */
     int flags;
 } modes[] = {
     {"the usual mode", FE_TONEAREST, 0, 0, 0},

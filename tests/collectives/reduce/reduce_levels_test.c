@@ -41,9 +41,9 @@ struct call {
     enum verb verb;
     enum hvd_op op;
     double factor;
-    double before; /* for SUM_ALL */
-    uint32_t divisor; /* for AVERAGE */
-    int source_count; /* for SUM_ALL */
+    double before; /* factor of each source of SUM_ALL */
+    uint32_t divisor; /* divisor of AVERAGE */
+    int source_count; /* number of sources of SUM_ALL */
 };
 
 static _Alignas(64) char left[MOST_BYTES];

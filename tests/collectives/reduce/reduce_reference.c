@@ -11,7 +11,7 @@ struct shape {
     int bytes;
     bool is_signed;
     int fraction_bits;
-    int least_exponent; /* of normal numbers */
+    int least_exponent; /* least exponent of normal numbers */
 };
 
 static const struct shape shapes[HVD_DTYPE_COUNT] = {

@@ -19,12 +19,12 @@ enum {
 static const int64_t counts[TENSORS] = {700, 0, 1, 70000, 5, 63};
 static uint32_t seed;
 
-/* A batch of all ranks. */
+/* A batch that all ranks of the node run. */
 struct batch {
     enum hvd_dtype dtype;
     int first; /* index of the batch's first tensor in `counts` */
     int tensors;
-    int absent; /* a joined rank, or -1 */
+    int absent; /* the rank that has joined, or -1 */
     double prescale;
     double postscale;
     void *output[MOST_RANKS][TENSORS];

@@ -20,7 +20,7 @@ enum {
 static const int64_t counts[TENSORS] = {700, 0, 1, 70000, 5, 63};
 static uint32_t seed;
 
-/* A batch of all ranks. */
+/* A batch that all ranks of the node run. */
 struct batch {
     enum hvd_dtype dtype;
     int wire;
@@ -28,7 +28,7 @@ struct batch {
     double prescale;
     double postscale;
     int tensors;
-    int absent; /* a joined rank, or -1 */
+    int absent; /* the rank that has joined, or -1 */
     bool is_apart; /* the output is not the input */
     void *input[MOST_RANKS][TENSORS];
     void *output[MOST_RANKS][TENSORS];

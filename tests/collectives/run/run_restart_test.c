@@ -179,7 +179,7 @@ static void run_both(struct node *node)
     hvd_run_destroy(runs[1]);
 }
 
-/* Tests that a run which holds as much memory as a large tensor is not kept. */
+/* Tests that a retired run is not kept if it holds as much memory as a large tensor. */
 static void drop_large(struct node *node)
 {
     static const struct hvd_batch_header one = {.kind = HVD_KIND_ALLREDUCE, .count = 1};

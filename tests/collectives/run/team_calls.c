@@ -10,8 +10,8 @@
 struct tensor {
     struct hvd_entry entry; /* first, so that the batch's entry is the tensor */
     struct team_call call;
-    int rank; /* in the job */
-    int member; /* in the set */
+    int rank; /* rank in the job */
+    int member; /* number of the rank in the set */
     void *input;
     void *output;
 };

@@ -9,13 +9,14 @@
 /* A call, which has the same values on all members of the set. */
 struct team_call {
     enum hvd_kind kind;
-    enum hvd_op op; /* of reductions: Sum (int32) or Average (double) */
+    enum hvd_op op; /* op of a reduction: Sum (int32) or Average (double) */
     int set;
     enum hvd_priority priority;
-    int root; /* broadcast: a rank of the job */
-    int64_t count; /* elements; for allgather and alltoall, of a row */
-    unsigned seed; /* of the values */
-    const int *ranks; /* [size] of the set, borrowed */
+    int root; /* rank of the broadcast's root in the job */
+    /* number of elements; for allgather and alltoall, of the elements in a row */
+    int64_t count;
+    unsigned seed; /* seed of the tensor's values */
+    const int *ranks; /* [size]: ranks of the set, borrowed */
     int size;
     int absent; /* the rank that takes part with zeros, or -1 */
 };

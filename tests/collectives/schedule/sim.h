@@ -19,7 +19,7 @@ struct sim_job {
     enum hvd_dtype dtype; /* dtype of a reduction */
     enum hvd_op op;
     double postscale;
-    int grid_levels; /* as in hvd_algorithm_choices */
+    int grid_levels; /* levels of the grid, as in struct hvd_algorithm_choices */
     char **inputs;
     char **outputs;
     int64_t *input_bytes;

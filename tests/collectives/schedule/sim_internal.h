@@ -66,7 +66,7 @@ struct sim {
 
 uint64_t sim_random_below(struct sim *sim, uint64_t end);
 
-/* Returns the bytes of one slot of a location. */
+/* Returns the size of a location's slot in bytes. */
 size_t sim_slot_bytes(const struct sim *sim, enum hvd_location_kind kind);
 
 /* Returns the memory of a location, for the step that the player executes; NULL if it is
@@ -87,7 +87,8 @@ enum outcome sim_fail(const struct player *player, const char *reason);
 enum outcome sim_execute(struct sim *sim, struct player *player,
                          const struct hvd_step *step);
 
-/* Whether the first `value` messages of the player's job are complete. */
+/* Returns MOVED if the first `value` messages of the player's job are complete, else
+ * WAITS. Fails if fewer messages were posted. */
 enum outcome sim_await_messages(const struct player *player, struct messages *messages,
                                 uint64_t value);
 

@@ -18,7 +18,7 @@ struct sim_message {
     char *copy;
     /* function that a receive calls when its message has arrived, or NULL */
     void (*arrived)(struct sim_message *message);
-    void *context; /* of arrived; freed with the message */
+    void *context; /* context of the function `arrived`; freed with the message */
     struct sim_message *next; /* the next message in its queue */
     /* the previous one of all messages, for their destruction */
     struct sim_message *older;

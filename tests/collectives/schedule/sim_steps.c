@@ -201,7 +201,7 @@ static enum outcome reduce_nodes(struct sim *sim, struct player *player,
     return outcome;
 }
 
-/* --- steps that talk --- */
+/* --- steps that send, receive or wait --- */
 
 static void remember(struct messages *messages, struct sim_message *message)
 {

@@ -57,7 +57,7 @@ struct soak_call {
     int64_t rows[SOAK_TENSORS];
     int64_t row; /* number of elements in a row */
     int root; /* number of the root in the set */
-    uint32_t seed; /* of the values */
+    uint32_t seed; /* seed of the tensors' values */
     unsigned joined; /* ranks that have joined, one bit each */
     enum soak_fault fault;
     int culprit; /* number of the culprit in the set */

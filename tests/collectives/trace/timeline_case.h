@@ -14,7 +14,7 @@ struct timeline_case {
     char path[64]; /* a file in /tmp */
     struct hvd_timeline_config config;
     struct hvd_timeline *timeline; /* exists between case_begin and case_text */
-    struct hvd_request *request; /* with CASE_ENTRIES entries */
+    struct hvd_request *request; /* a request with CASE_ENTRIES entries */
 };
 
 void case_init(struct timeline_case *test);

@@ -74,7 +74,8 @@ static void early_ranks_wait(void)
     hvd_timeline_ready(test.timeline, &entry->descriptor, 2);
     hvd_timeline_proposed(test.timeline, entry);
     case_agree(&test, entry);
-    hvd_timeline_ready(test.timeline, &entry->descriptor, 3); /* for the next step */
+    /* rank 3 is ready for the next step */
+    hvd_timeline_ready(test.timeline, &entry->descriptor, 3);
     case_start(&test, entry, false);
     hvd_timeline_ready(test.timeline, &entry->descriptor, 1);
     hvd_timeline_ended(test.timeline, entry, 0);
