@@ -18,7 +18,7 @@ memory_is_used_up()
     prints 'a rank needs more memory than the job has: srun fails' '^(1|137)$' echo "$status"
     prints 'Slurm names the reason' 'Out Of Memory|oom_kill' cat "$work/said"
     says_times 'the other ranks name the rank and the operation' 3 \
-        "^said [0-9]+ [0-9]+ -5 rank 2 on n2 .*, in allreduce 'large'"
+        "^said [0-9]+ [0-9]+ -5 rank 2 on n2 .*, in allreduce '(large|more)'"
 }
 
 install_hvd
