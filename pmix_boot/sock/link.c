@@ -267,6 +267,8 @@ int hvd_link_send(struct hvd_link *link, uint32_t type, const void *payload, siz
     }
     if (!link->is_broken && n < message_bytes(link, &frame)) {
         status = keep_rest(link, iov, n, n > 0 ? -1 : fd);
+        /* the peer would take the next message for the rest of this one */
+        link->is_broken = status != 0 && n > 0;
     }
     link->sent.number += status == 0 ? 1 : 0;
     return status;
