@@ -423,10 +423,11 @@ int hvd_recv_start(const struct hvd_tensor *tensor, int source, int64_t tag, int
  * srun sends SIGTERM to all ranks, and the delay lets them print why they end. */
 int hvd_stop_on_signals(void);
 
-/* Returns 1 on all ranks if any of them has received such a signal before this call, else
- * 0, or a failure. All ranks must call it: it is an allreduce of one number, and costs a
- * training step as much as the smallest tensor. Once it has returned 1, it always returns
- * 1. The first call also does the work of hvd_stop_on_signals. One thread at a time. */
+/* Returns the same on all ranks: SIGTERM if any of them has received one before this
+ * call, else SIGUSR1 if any has received that, else 0, or a failure. All ranks must call
+ * it: it is an allreduce of one number, and costs a training step as much as the smallest
+ * tensor. Once it has returned a signal, it never returns 0 again. The first call also
+ * does the work of hvd_stop_on_signals. One thread at a time. */
 int hvd_should_stop(struct hvd_error *err);
 
 /* --- process sets ----------------------------------------------------------------------

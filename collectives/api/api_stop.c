@@ -11,11 +11,12 @@
 #include "collectives/api/api_start.h"
 #include "gpu_binding/base/attr.h"
 
-static const int watched[] = {SIGTERM, SIGUSR1};
-
 enum {
-    WATCHED = sizeof(watched) / sizeof(watched[0])
+    WATCHED = 2
 };
+
+/* SIGTERM comes first, because hvd_should_stop prefers it. */
+static const int watched[WATCHED] = {SIGTERM, SIGUSR1};
 
 /* The signal handlers of this process. Handlers belong to the process, so this state is
  * file-scope. */
@@ -27,7 +28,7 @@ static struct {
     struct sigaction before[WATCHED]; /* the handlers that the program had */
     /* the process that installed them; a forked child does not ask for signals */
     _Atomic pid_t owner;
-    _Atomic int came; /* a signal has arrived in this process */
+    _Atomic bool came[WATCHED]; /* the signal has arrived in this process */
 } stop = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Calls the program's own handler. In a forked child, a signal without one acts as it
@@ -47,11 +48,13 @@ static void pass_on(const struct sigaction *before, int signal_number, siginfo_t
 
 static void on_signal(int signal_number, siginfo_t *info, void *context)
 {
-    if (atomic_load(&stop.owner) == getpid()) {
-        atomic_store(&stop.came, 1);
-    }
+    bool is_rank = atomic_load(&stop.owner) == getpid();
+
     for (int i = 0; i < WATCHED; i++) {
         if (watched[i] == signal_number) {
+            if (is_rank) {
+                atomic_store(&stop.came[i], true);
+            }
             pass_on(&stop.before[i], signal_number, info, context);
         }
     }
@@ -93,7 +96,17 @@ HVD_EXPORT int hvd_stop_on_signals(void)
     return status;
 }
 
-/* Sums the ranks' answers in an allreduce; ranks that have joined contribute zeros. */
+/* Returns this rank's part of the sum over all ranks: the ranks with SIGTERM are counted
+ * in the upper half, those with SIGUSR1 alone in the lower half. */
+static int64_t own_part(void)
+{
+    if (atomic_load(&stop.came[0])) {
+        return INT64_C(1) << 32;
+    }
+    return atomic_load(&stop.came[1]) ? 1 : 0;
+}
+
+/* Sums the ranks' parts in an allreduce; ranks that have joined contribute zeros. */
 HVD_EXPORT int hvd_should_stop(struct hvd_error *err)
 {
     struct hvd_start start = {.kind = HVD_KIND_ALLREDUCE,
@@ -102,11 +115,11 @@ HVD_EXPORT int hvd_should_stop(struct hvd_error *err)
                               .prescale = 1,
                               .postscale = 1,
                               .is_own_name = true};
-    int32_t asked;
+    int64_t asked;
     const struct hvd_tensor tensor = {.name = HVD_RESERVED_NAMES "should_stop",
                                       .input = &asked,
                                       .output = &asked,
-                                      .dtype = HVD_INT32,
+                                      .dtype = HVD_INT64,
                                       .device = HVD_DEVICE_CPU};
     struct hvd_request *request;
     int status = atomic_load(&stop.owner) == getpid() ? 0 : hvd_stop_on_signals();
@@ -114,12 +127,15 @@ HVD_EXPORT int hvd_should_stop(struct hvd_error *err)
     if (status != 0) {
         return hvd_fail(err, status, "cannot watch SIGTERM and SIGUSR1: %m");
     }
-    asked = atomic_load(&stop.came);
+    asked = own_part();
     status = hvd_start_submit(&start, &tensor, 1, &request, err);
     if (status != 0) {
         return status;
     }
     status = hvd_wait(request, err);
     hvd_request_free(request);
-    return status != 0 ? status : asked > 0;
+    if (status != 0 || asked == 0) {
+        return status;
+    }
+    return watched[asked >> 32 != 0 ? 0 : 1];
 }

@@ -92,7 +92,7 @@ int main(int count, char **words)
 {
     int signal_number = count > 1 && strcmp(words[1], "TERM") == 0 ? SIGTERM : SIGUSR1;
     int ignored = end_of_child(ignore_signal), victim, when, stopped, child;
-    bool is_same, is_told, stays;
+    bool is_same, is_told, stays, is_last;
     uint32_t seed;
 
     signal(SIGTERM, own_handler);
@@ -110,15 +110,21 @@ int main(int count, char **words)
     is_told = all_say(WIFSIGNALED(child) && WTERMSIG(child) == SIGUSR1);
     stopped = run_steps(rank == victim, signal_number, when);
     is_same = all_say(stopped == when);
-    stays = all_say(should_stop() == 1);
+    stays = all_say(should_stop() == signal_number);
+    if (rank == victim) {
+        kill(getpid(), SIGTERM);
+    }
+    is_last = all_say(should_stop() == SIGTERM);
     if (rank == 0) {
         tap_ok(is_told, "a signal ends a forked child as it would without hvd");
         tap_ok(is_same,
                "a signal to rank %d before step %d stops all at that step (%d here)",
                victim, when, stopped);
-        tap_ok(stays, "the answer stays the same after that");
+        tap_ok(stays, "the answer is this signal, and stays so");
+        tap_ok(is_last, "after a SIGTERM, it is SIGTERM");
     }
-    is_told = all_say(calls_of_own == (signal_number == SIGTERM && rank == victim));
+    is_told =
+        all_say(calls_of_own == (rank == victim ? 1 + (signal_number == SIGTERM) : 0));
     if (rank == 0) {
         tap_ok(is_told, "the program's own handler is called for its signal only");
     }
