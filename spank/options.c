@@ -58,6 +58,8 @@ static const struct hvd_spank_word words[] = {
     {CHOICE("timeline-ranks=all", has_all_ranks, 1)},
     {CHOICE("timeline-ranks=0", has_all_ranks, 0),
      .help = "show all ranks in the timeline, or only rank 0"},
+    {CHOICE("requeue", has_requeue, 1),
+     .help = "requeue the job after SIGUSR1 has stopped it"},
     {CHOICE("elastic", is_elastic, 1), .help = "continue when a rank fails"},
     {NUMBER("min", min_ranks, 1)},
     {NUMBER("max", max_ranks, 1),

@@ -33,6 +33,7 @@ struct hvd_spank_options {
     int tasks; /* enum hvd_spank_tasks */
     int keep_nic; /* leave the choice of network cards to UCX */
     int has_all_ranks; /* the timeline shows all ranks, not only rank 0 */
+    int has_requeue; /* SIGUSR1 makes the ranks stop and the job start again */
     int is_elastic; /* a rank that fails does not end the others */
     int min_ranks; /* the fewest ranks that train; 0: not given */
     int max_ranks; /* the most ranks; 0: not given */

@@ -129,10 +129,9 @@ static void warn_of_isolation(const struct hvd_spank_task *task)
     }
 }
 
-/* Exports the files of the reports that --hvd names; a word of --hvd has precedence over
- * the variable of the same meaning. With verbose, one rank per node logs how ranks reach
- * each other. */
-static void export_records(const struct hvd_spank_task *task)
+/* Exports the words of --hvd that ranks read. A word has precedence over the variable of
+ * the same meaning. With verbose, one rank per node logs how ranks reach each other. */
+static void export_words(const struct hvd_spank_task *task)
 {
     const struct hvd_spank_options *options = &task->plugin->options;
 
@@ -144,6 +143,9 @@ static void export_records(const struct hvd_spank_task *task)
     }
     if (options->has_all_ranks) {
         hvd_spank_task_setenv(task->spank, HVD_ENV_TIMELINE_RANKS, "all", true);
+    }
+    if (options->has_requeue) {
+        hvd_spank_task_setenv(task->spank, HVD_ENV_REQUEUE, "1", true);
     }
     if (options->is_verbose && task->placement.local_rank == 0) {
         hvd_spank_task_setenv(task->spank, HVD_ENV_LOG_LEVEL, "info", false);
@@ -205,7 +207,7 @@ void hvd_spank_task_export(const struct hvd_spank_task *task)
 {
     export_ranks(task);
     hvd_spank_task_export_torch(task);
-    export_records(task);
+    export_words(task);
     export_service(task);
     hvd_spank_task_export_master(task);
     if (task->is_agent) {

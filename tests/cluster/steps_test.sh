@@ -27,11 +27,38 @@ srun $hvd ./sum_of_ranks
 [ -n "$SLURM_RESTART_COUNT" ] || { scontrol requeue $SLURM_JOB_ID && sleep infinity; }
 touch end.$SLURM_JOB_ID
 END
+# Trains six steps, and gets the signal of the time limit after the third one.
+cat >"$home/train.py" <<'END'
+import os, signal, subprocess, sys, time
+import horovod.common.basics as hvd
+job, runs = os.environ['SLURM_JOB_ID'], os.environ.get('SLURM_RESTART_COUNT', '0')
+saved = f'saved.{job}'
+hvd.init()
+hvd.stop_on_signals()
+step = int(open(saved).read()) if os.path.exists(saved) else 0
+if hvd.rank() == 0:
+    print(f'run {runs} from {step}', flush=True)
+if 'early' in sys.argv:
+    os.kill(os.getpid(), signal.SIGUSR1)
+while step < 6 and not hvd.should_stop():
+    step += 1
+    if hvd.rank() == 0 and step == 3:
+        # the signal goes to all processes of the step, and ends scancel
+        subprocess.run(['scancel', '--signal=USR1', job + '.' + os.environ['SLURM_STEP_ID']])
+        time.sleep(1)
+if hvd.rank() == 1:
+    with open(saved, 'w') as file:
+        print(step, file=file)
+if step == 6:
+    open(f'end.{job}', 'w').close()
+END
+printf '%s\n' '#!/bin/sh' 'srun $hvd --hvd=requeue /usr/bin/python3 train.py early' >"$home/early"
+printf '%s\n' '#!/bin/sh' 'srun $hvd --hvd=requeue /usr/bin/python3 train.py' >"$home/trains"
 # Submits a job that requeues itself, and makes Slurm start it again at once, instead of two minutes later. In the
 # second in which a job ends, slurmd would confuse the two starts, so this waits for two more seconds.
 cat >"$home/requeue" <<'END'
 #!/bin/sh
-id=$(sbatch --parsable --requeue --open-mode=append -o said.%j -N2 -n2 requeued) seen=0
+id=$(sbatch --parsable --requeue --open-mode=append -o said.%j -N2 -n2 $1) seen=0
 until [ -e end.$id ]; do
     sleep 1
     [ -z "$(squeue --noheader --jobs $id --states PENDING)" ] || seen=$((seen + 1))
@@ -124,7 +151,13 @@ else
 fi
 works 'the tasks of a job array are jobs of their own' "^$pairs\$" \
     'id=$(sbatch --parsable --wait --array=0-1 -N2 -n2 -o array.%A.%a script) && cat array.$id.*'
-works 'the ranks of a requeued job find each other again' '^0/2=3 0/2=3 1/2=3 1/2=3( .*JOB REQUEUE.*)?$' ./requeue
+works 'the ranks of a requeued job find each other again' '^0/2=3 0/2=3 1/2=3 1/2=3( .*JOB REQUEUE.*)?$' './requeue requeued'
+works 'SIGUSR1 makes a step with --hvd=requeue stop, and the job start again where it has stopped' \
+    '^hvd: job [0-9]+ is requeued run 0 from 0 run 1 from 3( .*JOB REQUEUE.*)?$' './requeue trains'
+is_refused 'SIGUSR1 before the first step ends the job with exit code 93' \
+    '^exit 93 hvd: job [0-9]+ is not requeued: SIGUSR1 arrived before the first step.* run 0 from 0' \
+    'sbatch --wait --parsable -N2 -n2 -o early.%j early >job.$$; code=$?; cat early.$(cat job.$$)
+    echo exit $code; exit $code'
 
 # srun of Slurm 22.05 sometimes hangs after a heterogeneous step, because its PMIx plugin waits for a thread that
 # missed the signal to end: so each has a time limit of its own.

@@ -107,8 +107,9 @@ static bool is_name(const char *text)
 
 static bool is_in_range(const struct hvd_spank_options *options)
 {
-    const int flags[] = {options->is_on,    options->is_verbose, options->keep_gpus,
-                         options->keep_nic, options->is_elastic, options->has_all_ranks};
+    const int flags[] = {options->is_on,      options->is_verbose, options->keep_gpus,
+                         options->keep_nic,   options->is_elastic, options->has_all_ranks,
+                         options->has_requeue};
 
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
         if (flags[i] != 0 && flags[i] != 1) {
@@ -190,7 +191,7 @@ static void test_list(void)
     tap_ok(strcmp(list,
                   "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
                   "tasks=auto|keep|node, nic=auto|off, report[=FILE], timeline=FILE, "
-                  "timeline-ranks=all|0, elastic, min=N, max=N, resets=N, "
+                  "timeline-ranks=all|0, requeue, elastic, min=N, max=N, resets=N, "
                   "meet=FILE") == 0,
            "the list has every word: %s", list);
     memset(wrong, 'x', sizeof(wrong) - 1);

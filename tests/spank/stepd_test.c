@@ -386,6 +386,18 @@ static void test_files(void)
     side_finish(&plugin);
 }
 
+static void test_requeue(void)
+{
+    struct fake_plugin plugin;
+
+    begin(&plugin, "requeue");
+    task_has(&plugin, "HVD_REQUEUE=1", "--hvd=requeue makes ranks requeue the job");
+    side_finish(&plugin);
+    begin(&plugin, "on");
+    task_has(&plugin, "-HVD_REQUEUE", "without it they do not");
+    side_finish(&plugin);
+}
+
 static void test_gpus(void)
 {
     struct fake_plugin plugin;
@@ -667,6 +679,7 @@ int main(int count, char **arguments)
     test_agent_without_gpus();
     test_service();
     test_files();
+    test_requeue();
     test_gpus();
     test_cards();
     test_unreadable_service();

@@ -10,6 +10,7 @@ from ctypes import c_int
 
 from horovod.common import membership, mpi, requests, stores
 from horovod.common import process_sets as sets
+from horovod.common import requeue as requeueing
 from horovod.common.arguments import wrong_type
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import ERR_DISMISSED, Error, check_submitted, lib
@@ -115,10 +116,18 @@ class HorovodBasics:
         error = Error()
         check_submitted(lib.hvd_timeline_stop(error), error)
 
-    def stop_on_signals(self):
+    def stop_on_signals(self, requeue=False):
         """Makes SIGTERM and SIGUSR1 set a flag that should_stop() reads, instead of ending the
         process. should_stop() does this at its first call, too. A handler that the script set
-        before is still called; a handler that it sets later replaces this one."""
+        before is still called; a handler that it sets later replaces this one.
+
+        requeue: after SIGUSR1 has stopped the training, rank 0 requeues the Slurm job, once all
+            ranks have called shutdown() or come to the end of the script. ``srun --hvd=requeue`` is
+            the same. If SIGUSR1 arrives before the first step, the job ends with exit code 93
+            instead. OSError at the end if Slurm refuses.
+        """
+        if requeue:
+            requeueing.want()
         if lib.hvd_stop_on_signals() != 0:
             raise OSError('SIGTERM and SIGUSR1 cannot be watched')
 
@@ -127,10 +136,7 @@ class HorovodBasics:
         same step and get the same answer. So they can write a checkpoint of that step and end
         before the job is preempted or reaches its time limit."""
         membership.must_be_rank()
-        error = Error()
-        answer = lib.hvd_should_stop(error)
-        check_submitted(min(answer, 0), error)
-        return answer == 1
+        return requeueing.should_stop()
 
     def _get_process_set_ids_and_ranks(self):
         """{number: ranks} of all process sets. Private, but Horovod's tests call it."""
@@ -256,7 +262,14 @@ def _join_job(comm, store, rank, size):
 
 
 def _leave_job(why):
-    if not membership.is_inherited():
+    """Leaves the job. ``why``: the exception that ends the script, or None or b'' if there is
+    none."""
+    if membership.is_inherited():
+        return
+    try:
+        if not why:
+            requeueing.leave()
+    finally:
         lib.hvd_shutdown_because(why)
         membership.end()
         sets.end()
@@ -276,5 +289,10 @@ def _last_words():
 def end_script():
     """Leaves the job at the end of the script, and tells the other ranks the exception that ended
     it, if any. A second call has no effect."""
-    _leave_job(_last_words() or b'')
+    try:
+        _leave_job(_last_words() or b'')
+    except (OSError, HorovodInternalError) as failure:
+        print(f'hvd: the job is not requeued: {failure}', file=sys.stderr)
+        sys.stdout.flush()
+        os._exit(1)  # Python takes no exit code from atexit
     requests.forget_pending()
