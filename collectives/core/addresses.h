@@ -34,8 +34,9 @@ static inline bool hvd_addresses_are_complete(const struct hvd_addresses *addres
     return addresses->are_complete;
 }
 
-/* hvd_addresses_all returns the address of each rank, hvd_addresses_bytes the lengths,
- * [size] each, once they are complete; borrowed until end. */
+/* Return the addresses of all ranks, and their lengths in bytes, as arrays of `size`
+ * entries. Call them only between hvd_addresses_begin and _end, once
+ * hvd_addresses_are_complete. The arrays are borrowed until hvd_addresses_end. */
 const void *const *hvd_addresses_all(const struct hvd_addresses *addresses);
 const size_t *hvd_addresses_bytes(const struct hvd_addresses *addresses);
 

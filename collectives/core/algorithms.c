@@ -70,11 +70,11 @@ int hvd_algorithms_compare(const struct hvd_algorithms *algorithms,
         if (digest != hvd_card_of(&boot->peers[0]).algorithms) {
             return hvd_fail(err, HVD_ERR_MISMATCH,
                             "rank %d on %s has another table of algorithms than rank 0 "
-                            "on %s; this rank's table is %s: all ranks need the same "
-                            "table (%s, or else %s)",
+                            "on %s: give all ranks the same table, by %s or in %s; "
+                            "rank %d has %s",
                             rank, boot->peers[rank].host, boot->peers[0].host,
-                            name_of(algorithms), HVD_ENV_TUNE_TABLE,
-                            hvd_algorithm_file_path());
+                            HVD_ENV_TUNE_TABLE, hvd_algorithm_file_path(), boot->rank,
+                            name_of(algorithms));
         }
     }
     say_section(algorithms, boot);

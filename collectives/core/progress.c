@@ -44,10 +44,10 @@ static const int64_t crowded_wait_ns = 100000000;
  * there are more ranks than CPUs. With a network, it is HVD_PROGRESS_YIELD_EVERY_NET. */
 static const unsigned yield_every = 20;
 
-/* How often the progress thread checks for new messages while the program starts one
- * after the other. It need not check more often, because usually a waiter has already
- * taken them. A rank answers a message in 1.5 us, but in 7 us if the message has to wake
- * it. */
+/* How often the progress thread checks for new messages while the program starts sends
+ * and receives one after the other. It need not check more often, because usually a
+ * waiter has already taken them. A rank answers a message in 1.5 us, but in 7 us if the
+ * message has to wake it. */
 static const int64_t p2p_wait_ns = 1000000;
 
 /* A waiter whose request has ended leaves without a last poll if the progress thread

@@ -96,8 +96,8 @@ struct hvd_gpu_step {
     enum hvd_op op; /* AVERAGE, SUM, MIN, MAX, PRODUCT */
     double factor; /* ALLREDUCE with SUM: factor for each rank's elements */
     uint32_t divisor; /* MOVE of integers; 0 and 1 mean none */
-    /* MOVE: equal to dtype, unless that is a 16-bit integer or bool; or one of the two is
-     * float32 and the other is another float */
+    /* For MOVE. It differs from dtype only if one of the two is float32 and the other is
+     * another floating-point type. For a 16-bit integer or bool it must be equal. */
     enum hvd_dtype to_dtype;
     int peer;
     /* The following three are for SUM_UP. */

@@ -79,7 +79,7 @@ int hvdrun_launcher_choose(const struct hvdrun_options *options,
     return 0;
 }
 
-/* --- becoming the other launcher ---------------------------------------------------- */
+/* --- replacing hvdrun by srun or mpirun --------------------------------------------- */
 
 static bool find_in_path(const char *name, char *path, size_t bytes)
 {

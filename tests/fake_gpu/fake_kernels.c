@@ -90,11 +90,11 @@ static bool is_image(const void *image)
     return is_fat_binary(image) || strcmp(image, FAKE_KERNEL_IMAGE) == 0;
 }
 
-static uint64_t number_at(const char *memory_kind, size_t bytes)
+static uint64_t number_at(const char *address, size_t bytes)
 {
     uint64_t number = 0;
 
-    memcpy(&number, memory_kind, bytes);
+    memcpy(&number, address, bytes);
     return number;
 }
 

@@ -45,7 +45,7 @@ struct op {
     size_t bytes;
     unsigned char value;
     struct fake_event *event;
-    uint64_t memory_kind; /* which recording of the event is reached or waited for */
+    uint64_t recording; /* which recording of the event is reached or waited for */
     void (*call)(void *argument);
     void *staged; /* the bytes to copy, in memory of the operation */
     bool *is_done; /* set when done; NULL: no thread waits */
@@ -130,11 +130,11 @@ static double device_ms(void)
 /* Marks a recording of an event as reached, or waits until it is. The lock is held. */
 static void reach(struct op *op)
 {
-    if (op->kind == RECORD && op->event->reached < op->memory_kind) {
-        op->event->reached = op->memory_kind;
+    if (op->kind == RECORD && op->event->reached < op->recording) {
+        op->event->reached = op->recording;
         op->event->reached_ms = device_ms();
     }
-    while (op->kind == WAIT && op->event->reached < op->memory_kind) {
+    while (op->kind == WAIT && op->event->reached < op->recording) {
         pthread_cond_wait(&changed, &lock);
     }
     drop_event(op->event);
@@ -367,7 +367,7 @@ HVD_EXPORT int cuEventRecord(struct fake_event *event, struct fake_stream *strea
     }
     pthread_mutex_lock(&lock);
     event->owners++;
-    op.memory_kind = ++event->recorded;
+    op.recording = ++event->recorded;
     event->was_asked = false;
     pthread_mutex_unlock(&lock);
     put(stream, &op);
@@ -442,7 +442,7 @@ HVD_EXPORT int cuStreamWaitEvent(struct fake_stream *stream, struct fake_event *
     }
     pthread_mutex_lock(&lock);
     event->owners++;
-    op.memory_kind = event->recorded;
+    op.recording = event->recorded;
     pthread_mutex_unlock(&lock);
     put(stream, &op);
     return FAKE_SUCCESS;

@@ -6,7 +6,8 @@ import dataclasses
 # Seconds that jobs last: SHORT without a fatal fault, otherwise until the fault, at most LONG.
 SHORT, LONG = 3, 120
 STALL_CHECK, STALL_SHUTDOWN = 4, 12
-# How long a rank waits in hvd_init for a rank that exits with 0 during it, which is not a failure.
+# Seconds after which hvd_init gives up. A rank may exit with 0 while the others are in hvd_init; the
+# launcher does not take that for a failure, so the others wait for this time.
 START_TIMEOUT = 10
 NOTICE = 5  # more than the 3.5 s after which hvd takes a silent link for dead (HVD_SOCKET_DEAD_AFTER_MS)
 

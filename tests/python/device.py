@@ -24,7 +24,7 @@ class _NoLooks(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, arguments=(), options=None):
         if function is torch.ops.aten._local_scalar_dense.default:
-            raise AssertionError('somebody looks at a value: with a GPU he would wait for it')
+            raise AssertionError('the value of a tensor is read: with a GPU the program would wait for it')
         return function(*arguments, **(options or {}))
 
 

@@ -57,7 +57,7 @@ def check_return(report):
     report.line(sorted(each[1] for each in ended) == ['[3, 2, 3]', '[3, 2, 3]', '[3]'],
                 'the other ranks restart once without it and once with it', output)
     report.line({each[3] for each in ended} == {'True'} and len({each[2] for each in ended}) == 1,
-                'it has the same model and the same count of steps as they', output)
+                'it has the same model and step count as the other ranks', output)
 
 
 def check_late(report):

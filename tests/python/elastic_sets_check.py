@@ -26,7 +26,7 @@ EXPECTED = {
 }
 PROMISES = {
     0: 'process sets have their ranks',
-    1: 'after a death they have those that are left',
+    1: 'after a rank has died, process sets have the ranks that are left',
     2: 'a rank that comes back is in the sets that have its number',
 }
 

@@ -10,8 +10,8 @@ from process_sets_test import JobCase
 class InitRanks(JobCase):
 
     def check_job_of(self, ranks):
-        """Checks a job of these ranks of the launcher, in this order. The other ranks do not take
-        part."""
+        """Checks a job that consists of these ranks, in this order. They are given by the numbers
+        that the launcher has given them. The other ranks do not take part."""
         hvd.init()
         own = hvd.rank()
         hvd.barrier()

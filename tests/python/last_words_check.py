@@ -23,7 +23,7 @@ def check(report):
             if HOROVOD in line and ' rank 1 on ' in line and line.endswith(': ValueError: bo om')]
     report.line(len(told) == 2, 'both other ranks name the rank and its exception', output)
     report.line(status == 1 and 'hvdrun: rank 1 ' in output
-                and 'status 1: ValueError: bo om' in output, 'hvdrun names them, too', output)
+                and 'status 1: ValueError: bo om' in output, 'hvdrun names the rank and its exception, too', output)
     status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='sys.exit(3)')])
     told = [line for line in output.splitlines()
             if HOROVOD in line and line.endswith(' has left the job') and ' rank 1 on ' in line]

@@ -188,7 +188,7 @@ def check_stores(report, size):
                                     for rank in range(size)])
     finally:
         shutil.rmtree(folder)
-    for what, promise in (('files', 'a FileStore'), ('files again', 'it again, without arguments'),
+    for what, promise in (('files', 'a FileStore'), ('files again', 'the same FileStore again, without arguments'),
                           ('server', 'a TCPStore, by RANK and WORLD_SIZE'),
                           ('prefix 2', 'a PrefixStore made anew three times'),
                           ('own', 'a store in Python')):

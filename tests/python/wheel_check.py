@@ -11,7 +11,7 @@ import tempfile
 import launch
 from report import Report
 
-PYTHON = '/usr/bin/python3'  # the environment uses its torch
+PYTHON = '/usr/bin/python3'  # the virtual environment of the wheel sees this Python's torch
 TOOLS = ['setuptools', 'wheel', 'meson', 'ninja']
 USE = '''
 import importlib.metadata, horovod, torch, hvd.torch as hvd
@@ -83,9 +83,9 @@ def check(report, environment):
     report.line(output == '[2, 2]\n', 'horovod.run finds the hvdrun of the wheel', output)
     status, output = run(f'{environment}/bin/hvd-info', f'--python={python}')
     report.line(status == 0 and '/horovod, hvd\'s, installed by horovod 0.28.1+hvd.' in output,
-                'hvd-info --python names it as the distribution', output)
+                'hvd-info --python names the wheel as the distribution', output)
     status, output = run(python, '-c', OPERATIONS)
-    report.line(status == 0, 'it has the operations of TensorFlow and MXNet', output)
+    report.line(status == 0, 'the wheel has the operations of TensorFlow and MXNet', output)
 
 
 def main():

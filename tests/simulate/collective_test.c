@@ -41,7 +41,8 @@ static bool is_near(double a, double b, double share)
     return true;
 }
 
-/* One node that stands for all takes as long as a simulation of all nodes. */
+/* The simulator may simulate one node if all nodes do the same. The simulated time must
+ * be the same as if it simulates all of them. */
 static void test_mirror(void)
 {
     static const char *const machines[] = {"nodes=2", "nodes=8", "nodes=32",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests cross ranks from Slurm's short form for tasks per node. */
+/* Tests how a rank's cross rank (HOROVOD_CROSS_RANK) is computed from Slurm's short form
+ * for the tasks per node, such as "2(x3),1". */
 #include "spank/placement.h"
 
 #include "tests/tap.h"

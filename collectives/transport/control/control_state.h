@@ -43,7 +43,7 @@ int hvd_control_send_to(struct hvd_control *control, struct hvd_neighbour *neigh
 /* Adds the neighbour's link to the epoll set. */
 int hvd_control_watch(struct hvd_control *control, struct hvd_neighbour *neighbour);
 
-/* Makes progress serve every link and report a pending abort. */
+/* Makes the next hvd_control_progress serve every link and report a pending abort. */
 void hvd_control_wake(struct hvd_control *control);
 
 /* Stores the reason, unless there already is one, and passes it on to every neighbour

@@ -352,9 +352,9 @@ static int advance_flow(struct hvd_net_flow *flow, uint32_t taken)
                : send_part(flow, NULL, 0, 0);
 }
 
-/* Fetches the bytes of an offer into the first receive. The offer then belongs to the
- * network. A failure ends only this receive, because the order of messages is not
- * affected. */
+/* Fetches the bytes of an offer into the first receive. The offer is passed to the
+ * network, which frees it. A failure ends only this receive, because the order of
+ * messages is not affected. */
 static int fetch_offer(struct hvd_net_flow *flow, const void *offer, size_t bytes)
 {
     struct hvd_net_op *op = flow->receives.first;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a rank for a collective: locations, each with a number of slots. */
+/* The buffers that a collective uses on a rank. Each kind of buffer is a location and
+ * consists of slots of equal size. */
 #ifndef HVD_LOCATIONS_H
 #define HVD_LOCATIONS_H
 

@@ -51,7 +51,8 @@ struct address {
     char data[ADDRESS_BYTES];
 };
 
-/* Adds a message. The header is the message's offset in bytes. */
+/* Sums the floats of a message into the result. The header says at which offset, in
+ * bytes. */
 static ucs_status_t on_arrival(void *arg, const void *header, size_t header_bytes,
                                void *data, size_t bytes, const ucp_am_recv_param_t *param)
 {

@@ -10,7 +10,6 @@
 #include "collectives/hvd.h"
 #include "tests/collectives/rank_values.h"
 #include "tests/collectives/report.h"
-#include "tests/collectives/report.h"
 #include "tests/collectives/test_case.h"
 
 enum {

@@ -116,7 +116,7 @@ int main(void)
     if (rank == 0) {
         tap_ok(is_right, "sums are right while the autotuner is at work");
         tap_ok(settled >= SAMPLES * STEPS_PER_SAMPLE && settled <= 500,
-               "which is over after %d steps", settled);
+               "the autotuner has settled after %d steps", settled);
         tap_ok(log_rows() > SAMPLES && log_rows() <= settled / LEAST_STEPS + 1,
                "the log has a row for each sample, and the result (%d)", log_rows());
     }

@@ -89,8 +89,8 @@ int main(void)
 {
     test_needed();
     test_limit(256, 512, 100, 256, "a soft limit that is enough stays");
-    test_limit(64, 512, 300, 364, "one that is not is raised by what is needed");
-    test_limit(64, 350, 300, 303, "up to the hard limit");
+    test_limit(64, 512, 300, 364, "a soft limit that is too low is raised");
+    test_limit(64, 350, 300, 303, "it is raised to the hard limit at most");
     test_limit(64, 256, 300, -1, "a hard limit that is too low is an error");
     return tap_done();
 }

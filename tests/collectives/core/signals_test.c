@@ -106,7 +106,7 @@ int main(void)
     add_up();
     if (rank == 0) {
         tap_ok(found[0],
-               "%d of %d threads beside the program's own take its signals, and it does",
+               "%d of hvd's %d threads take the program's signals, and the program does",
                takers, threads);
         tap_ok(found[1], "a signal that the program has blocked is left to the program");
     }

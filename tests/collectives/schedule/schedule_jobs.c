@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random layouts, geometries and collectives. */
+/* Makes the random jobs of the schedule tests: how ranks are spread over nodes (layout),
+ * how large slots and pieces are (geometry), and which collective runs. */
 #include "tests/collectives/schedule/schedule_jobs.h"
 
 #include <stdio.h>

@@ -136,7 +136,7 @@ def check_failures(report, place):
     status, output = run(place, FAILURE % 'sys.exit(3)')
     told = [line for line in output.splitlines() if ' rank 1 on ' in line]
     report.line(status == 3 and bool(told) and 'left the job' in told[-1],
-                'a rank that ends while others wait for it ends them', output)
+                'a rank that ends while others wait for it ends the others', output)
 
 
 def check_records(report, place):

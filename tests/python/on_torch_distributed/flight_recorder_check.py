@@ -30,7 +30,7 @@ def fly_together():
     (dist.send if rank == 1 else dist.recv)(torch.ones(6), 1 - rank, tag=3)
 
 def exchange_with_any():
-    """More calls than are kept, of which some are received from any source, some not."""
+    """Exchanges more messages than the recorder keeps. Some are received from any source."""
     for turn in range(30):
         if rank == 1:
             for elements in 1, 2, 3:

@@ -28,7 +28,7 @@ struct wire_end {
     int failure; /* status that the flow has reported */
 };
 
-/* number of packets whose data receivers have kept and not released */
+/* number of packets whose data is still kept by receivers */
 extern int wire_kept;
 /* the fetch that is under way, until wire_end_fetching; or NULL */
 extern struct hvd_net_op *wire_fetching;

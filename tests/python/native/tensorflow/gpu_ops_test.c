@@ -511,7 +511,9 @@ int main(int count, char **arguments)
         "HorovodAllreduce",
         "from its third run on, the node of an allreduce starts its request again, on "
         "the memory of the run");
-    test_restarts("HorovodReducescatter", "so does the node of a reducescatter");
+    test_restarts(
+        "HorovodReducescatter",
+        "from its third run on, the node of a reducescatter starts its request again");
     test_other_tensors();
     test_next_job();
     if (has_gpus) {
