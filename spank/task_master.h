@@ -3,9 +3,10 @@
  * store of torch.distributed. Sets JAX_COORDINATOR_ADDRESS and JAX_COORDINATOR_PORT for
  * JAX.
  *
- *   rank 0     binds two ports, tells the step's rendezvous service, and keeps the ports
- *              open for its program
- *   others     ask the service, and wait for rank 0 at most ten seconds */
+ *   rank 0     binds two ports, or one of HVD_PORT_RANGE if that is set; tells the step's
+ *              rendezvous service if there are other ranks; and keeps the ports open for
+ *              its program
+ *   others     ask the service, and wait for rank 0, usually at most ten seconds */
 #ifndef HVD_SPANK_TASK_MASTER_H
 #define HVD_SPANK_TASK_MASTER_H
 

@@ -41,7 +41,8 @@ static const int64_t wait_ns = 5000000;
 static const int64_t crowded_wait_ns = 100000000;
 
 /* How many empty polls come before sched_yield(), which lets the awaited rank run if
- * there are more ranks than CPUs. With a network, it is HVD_PROGRESS_YIELD_EVERY_NET. */
+ * there are more ranks than CPUs. With a network, it is
+ * HVD_PROGRESS_YIELD_EVERY_NET (progress.h). */
 static const unsigned yield_every = 20;
 
 /* How often the progress thread checks for new messages while the program starts sends

@@ -7,7 +7,7 @@
 #define HVD_ENV_H
 
 /* --- Settings ---
- * Read by hvd_init on every rank. Set them alike on all ranks. */
+ * Read on every rank, by hvd_init or by Python. Set them alike on all ranks. */
 
 /* Seconds that hvd_init waits for all ranks. Default: 60. */
 #define HVD_ENV_START_TIMEOUT "HVD_START_TIMEOUT"
@@ -239,8 +239,8 @@
 #define HVD_ENV_TERMINAL "HVD_TERMINAL"
 
 /* --- Read from the launcher ---
- * hvd reads these to tell a rank of a job from a single process; hvd-info reads them,
- * too. */
+ * Variables of Slurm, PMIx and other launchers: who the rank is, where it runs, and which
+ * devices it may use. */
 
 /* Set if the launcher provides PMIx. */
 #define HVD_ENV_PMIX_NAMESPACE "PMIX_NAMESPACE"

@@ -12,8 +12,8 @@
 #include "gpu_binding/apply.h"
 #include "gpu_binding/base/env.h"
 
-/* Variables of an outer launch. They would lead a rank to the wrong server, or tell it
- * that the launch failed or that there is a terminal. */
+/* Variables of an outer launch. They would lead a rank to the outer launch's server or
+ * file, or tell it that the launch failed or that there is a terminal. */
 static const char *const outer[] = {"PMIX_",
                                     HVD_ENV_LAUNCH_ERROR "=",
                                     HVD_ENV_RENDEZVOUS "=",

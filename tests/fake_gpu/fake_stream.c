@@ -146,7 +146,7 @@ static void move_bytes(const struct op *op)
     const void *from = op->kind == COPY ? fake_gpu_reach(op->from, op->bytes) : to;
 
     if (to == NULL || from == NULL) {
-        fprintf(stderr, "fake GPU: a copy goes beyond device memory\n");
+        fprintf(stderr, "fake GPU: a copy or memset goes beyond device memory\n");
         abort();
     }
     if (op->kind == COPY) {

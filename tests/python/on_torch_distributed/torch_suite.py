@@ -137,24 +137,6 @@ def verdict(words):
     return 'skipped' if words <= {'ok', 'skipped'} else 'failed'
 
 
-def failures(results, failing):
-    return [name for name, by_rank in results.items()
-            if name not in failing and verdict({word for word, _ in by_rank}) == 'failed']
-
-
-def run_again(options, failing, results):
-    """Runs unexpected failures again and replaces their outcomes; returns the output."""
-    names = failures(results, failing)
-    if not names:
-        return ''
-    for name in names:
-        for rank, (word, reason) in enumerate(results[name]):
-            launch.comment(f'tried again: {name}: rank {rank}: {word} {reason}')
-    again, log = run(options, failing, names)
-    results.update(again)
-    return log
-
-
 def tell(results, failing):
     """Prints the lines; returns the report and {verdict: number of tests}."""
     report, counts = Report(), collections.Counter()
@@ -189,7 +171,6 @@ def main():
         return 0
     failing = known(options)
     results, log = run(options, failing, options.tests)
-    log += run_again(options, failing, results)
     report, counts = tell(results, failing)
     if options.tests:
         report.line(counts.total() == len(set(options.tests)), 'all tests asked for were run', log[-4000:])
