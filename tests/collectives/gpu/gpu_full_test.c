@@ -107,5 +107,6 @@ int main(void)
     report(adds(HVD_FLOAT32) && gathers(),
            "the job continues when there is memory again");
     hvd_shutdown();
+    gpu_group_close(&pair);
     return report_done();
 }

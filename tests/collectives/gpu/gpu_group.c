@@ -26,6 +26,11 @@ struct gpu_group gpu_group_open(const char *name, const int64_t *counts, int cou
     return group;
 }
 
+void gpu_group_close(struct gpu_group *group)
+{
+    free(group->values);
+}
+
 float gpu_group_value(int rank, int tensor, int round, int64_t i)
 {
     return (float)((rank + 1) * (tensor + 1) + round + (int)(i % 7));

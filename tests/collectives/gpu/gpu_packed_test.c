@@ -42,10 +42,13 @@ static bool run_small(void *stream)
     static const int64_t counts[SMALL_TENSORS] = {SMALL_COUNT, SMALL_COUNT, SMALL_COUNT};
     struct gpu_group group = gpu_group_open("small", counts, SMALL_TENSORS, stream);
     double factor = hvd_size() / 2.0;
+    bool good;
 
     fake_gpu_fail_in("ncclRedOpCreatePreMulSum", 0);
-    return gpu_group_reduce(&group, 0, HVD_FLOAT32, HVD_AVERAGE, 1, factor) == 0 &&
+    good = gpu_group_reduce(&group, 0, HVD_FLOAT32, HVD_AVERAGE, 1, factor) == 0 &&
            fake_gpu_fail_at(0) == 0 && gpu_group_is_sum(&group, 0, hvd_size(), 0.5f);
+    gpu_group_close(&group);
+    return good;
 }
 
 int main(void)
@@ -79,5 +82,6 @@ int main(void)
     call_join();
     report(good, "groups are right when a rank has joined");
     hvd_shutdown();
+    gpu_group_close(&group);
     return report_done();
 }

@@ -83,6 +83,7 @@ int main(int argc, char **argv)
         call_join();
     }
     hvd_shutdown();
+    gpu_group_close(&group);
     if (rank != 0) {
         return is_good && is_wanted ? 0 : 1;
     }
