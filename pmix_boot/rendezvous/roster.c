@@ -287,6 +287,22 @@ int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_j
     return status;
 }
 
+bool hvd_roster_is_spare(const struct hvd_roster *roster, const struct hvd_member *member)
+{
+    return roster->generation > 0 && member->state == HVD_MEMBER_WAITING &&
+           member->rank < 0;
+}
+
+int hvd_roster_count_spares(const struct hvd_roster *roster)
+{
+    int spares = 0;
+
+    for (int i = 0; i < roster->count; i++) {
+        spares += hvd_roster_is_spare(roster, &roster->members[i]);
+    }
+    return spares;
+}
+
 void hvd_roster_ready(struct hvd_roster *roster, int id)
 {
     hvd_roster_find(roster, id)->has_state = true;
@@ -550,14 +566,15 @@ static void hold_members(struct hvd_roster *roster, const struct tally *tally,
 }
 
 /* Tells the running members that members come or leave. Called while none of the running
- * members asks to begin. */
+ * members asks to begin. If one of them is gone, the others begin anew by themselves. */
 static void announce(struct hvd_roster *roster, const struct tally *tally, int64_t now_ms,
                      struct hvd_roster_step *step)
 {
+    const bool is_whole = tally->running == roster->size;
     const bool has_room = tally->running - tally->leaving < roster->rules.max;
     unsigned news = tally->leaving > 0 ? HVD_ROSTER_REMOVED : 0;
 
-    if (tally->waiting > 0 && has_room) {
+    if (tally->waiting > 0 && has_room && is_whole) {
         news |= HVD_ROSTER_ADDED;
     }
     news &= ~roster->told;

@@ -37,6 +37,10 @@
  * Members that have the training's state get the first ranks, in their old order; new
  * ones follow in the order of their slots. So rank 0 can give its state to all.
  *
+ * Members beyond `max` are spares: they stay waiting, and the running members are not
+ * told of them. When a running member is gone, the next generation takes a spare in its
+ * place.
+ *
  * The job is done when the first of its ranks succeeds. The running ones have timeout_ms
  * to end or to join. When none runs, the launcher ends the remaining processes, which
  * have not joined yet (OVER). */
@@ -56,7 +60,7 @@ struct hvd_roster_rules {
     int np;
     /* for elastic jobs */
     int min;
-    int max; /* further members wait until others leave */
+    int max; /* further members are spares: they wait until others are gone */
     int start_ms;
     int timeout_ms; /* how long members wait if a generation cannot begin */
     int reset_limit; /* generations after the first; -1: any number */
@@ -161,6 +165,12 @@ struct hvd_member *hvd_roster_find(struct hvd_roster *roster, int id);
 /* Lets a member join. If this fails, the failure is the answer to this member alone. */
 int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_join *join,
                     int64_t now_ms, struct hvd_roster_failure *failure);
+
+/* Returns whether a member of an elastic job waits although a generation has begun
+ * without it; and how many do. */
+bool hvd_roster_is_spare(const struct hvd_roster *roster,
+                         const struct hvd_member *member);
+int hvd_roster_count_spares(const struct hvd_roster *roster);
 
 /* Records that a member has the state of the training. */
 void hvd_roster_ready(struct hvd_roster *roster, int id);

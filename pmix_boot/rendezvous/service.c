@@ -105,7 +105,12 @@ static int32_t remove_member(struct service *service, const struct connection *c
     const int id = hvd_channel_fd(connection->channel);
     const struct hvd_member *member = hvd_roster_find(&service->roster, id);
 
-    if (member->state == HVD_MEMBER_WAITING) {
+    if (hvd_roster_is_spare(&service->roster, member)) {
+        hvd_log(HVD_LOG_WARN,
+                "elastic: a spare on %s (pid %d) is gone, the ranks continue; spares: %d",
+                connection->host, (int)connection->process.pid,
+                hvd_roster_count_spares(&service->roster) - 1);
+    } else if (member->state == HVD_MEMBER_WAITING) {
         hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is gone", member->slot,
                 connection->host);
     }
@@ -168,6 +173,21 @@ static char *make_formed(struct service *service, const int *ids, int size, size
     return data;
 }
 
+/* Logs the first generation only in a job with spares. */
+static void log_generation(const struct hvd_roster *roster)
+{
+    const int spares = hvd_roster_count_spares(roster);
+
+    if (spares > 0 ||
+        (roster->rules.is_elastic && roster->rules.np > roster->rules.max)) {
+        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks; spares: %d",
+                roster->generation, roster->size, spares);
+    } else if (roster->generation > 1) {
+        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks",
+                roster->generation, roster->size);
+    }
+}
+
 static int form_generation(struct service *service, const struct hvd_roster_step *step)
 {
     const struct hvd_roster *roster = &service->roster;
@@ -177,6 +197,7 @@ static int form_generation(struct service *service, const struct hvd_roster_step
     if (data == NULL) {
         return HVD_ERR_NOMEM;
     }
+    log_generation(roster);
     for (int rank = 0; rank < step->count; rank++) {
         ((struct hvd_rendezvous_formed *)data)->rank = rank;
         send_to(service, step->ids[rank], HVD_RENDEZVOUS_FORMED, data, bytes);
@@ -186,10 +207,6 @@ static int form_generation(struct service *service, const struct hvd_roster_step
         }
     }
     free(data);
-    if (roster->generation > 1) {
-        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks",
-                roster->generation, step->count);
-    }
     return 0;
 }
 

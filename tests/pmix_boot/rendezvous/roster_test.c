@@ -355,6 +355,56 @@ static bool acts_on(struct hvd_roster *roster, int64_t now_ms, enum hvd_roster_a
     return step.act == act && is_about(&step, members);
 }
 
+static void test_spares(void)
+{
+    struct hvd_roster roster = make(4, 1, 3, -1);
+
+    come(&roster, 3, 0);
+    come(&roster, 0, 0);
+    come(&roster, 1, 0);
+    tap_ok(act_of(&roster, 0) == HVD_ROSTER_WAIT && hvd_roster_count_spares(&roster) == 0,
+           "a spare is only chosen when all have come");
+    come(&roster, 2, 0);
+    tap_ok(act_of(&roster, 0) == HVD_ROSTER_FORM &&
+               ranks_are(&roster, "0:0 1:1 2:2 3:- ") &&
+               hvd_roster_count_spares(&roster) == 1,
+           "the last slot becomes the spare");
+    be_ready(&roster, 0, 2);
+    tap_ok(act_of(&roster, 9000) == HVD_ROSTER_WAIT,
+           "the running members are not told of a spare");
+    hvd_roster_remove(&roster, 1, "n1", 9100);
+    tap_ok(act_of(&roster, 9100) == HVD_ROSTER_WAIT,
+           "nor when one of them is gone: they begin anew by themselves");
+    ask(&roster, 0, 0, 9200);
+    tap_ok(act_of(&roster, 9200) == HVD_ROSTER_WAIT, "the spare waits for all of them");
+    ask(&roster, 2, 2, 9300);
+    tap_ok(act_of(&roster, 9300) == HVD_ROSTER_FORM &&
+               ranks_are(&roster, "0:0 2:1 3:2 ") &&
+               hvd_roster_count_spares(&roster) == 0,
+           "the spare takes the place of the one that is gone");
+    come(&roster, 4, 9400);
+    come(&roster, 5, 9400);
+    hvd_roster_remove(&roster, 4, "n1", 9500);
+    tap_ok(act_of(&roster, 99000) == HVD_ROSTER_WAIT &&
+               hvd_roster_count_spares(&roster) == 1,
+           "a spare that is gone does not disturb the running members");
+    hvd_roster_done(&roster, 99100);
+    tap_ok(acts_on(&roster, 99100, HVD_ROSTER_DISMISS, "5 "),
+           "a spare is dismissed when the job is done");
+    hvd_roster_finish(&roster);
+
+    roster = make(2, 1, 1, -1);
+    come(&roster, 0, 0);
+    come(&roster, 1, 0);
+    act_of(&roster, 0);
+    be_ready(&roster, 0, 0);
+    hvd_roster_remove(&roster, 0, "n1", 1000);
+    act_of(&roster, 1000);
+    tap_ok(refuses(&roster, 5000, "No hosts from previous set remaining"),
+           "a spare does not begin on its own");
+    hvd_roster_finish(&roster);
+}
+
 static void test_drops(void)
 {
     struct hvd_roster roster = at_work(3, 1, 3);
@@ -480,6 +530,7 @@ int main(void)
     test_beginning();
     test_deaths();
     test_newcomers();
+    test_spares();
     test_state();
     test_static_rank();
     test_limits();
