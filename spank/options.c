@@ -64,6 +64,8 @@ static const struct hvd_spank_word words[] = {
     {NUMBER("min", min_ranks, 1)},
     {NUMBER("max", max_ranks, 1),
      .help = "elastic: the smallest and largest number of ranks"},
+    {NUMBER("spares", spares, 1),
+     .help = "elastic: N tasks wait until they replace failed ranks"},
     {NUMBER("resets", reset_limit, 0),
      .help = "elastic: how often the job may start again"},
     {TEXT("meet", meet, HVD_SPANK_WORD_FILE),
@@ -138,16 +140,17 @@ static int parse_words(const char *text, struct hvd_spank_options *options,
     return 0;
 }
 
-/* Rejects words that have no meaning without `elastic`, words that contradict `elastic`,
- * and a minimum of ranks above the maximum. */
+/* Rejects words that have no meaning without `elastic`, and words that contradict
+ * `elastic` or each other. */
 static int check_elastic(const struct hvd_spank_options *options, struct hvd_error *err)
 {
     bool has_rules = options->min_ranks > 0 || options->max_ranks > 0 ||
-                     options->reset_limit >= 0 || options->meet[0] != '\0';
+                     options->spares > 0 || options->reset_limit >= 0 ||
+                     options->meet[0] != '\0';
 
     if (has_rules && !options->is_elastic) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--hvd: min, max, resets and meet need elastic: "
+                        "--hvd: min, max, spares, resets and meet need elastic: "
                         "--hvd=elastic,min=N");
     }
     if (options->is_elastic && options->tasks == HVD_SPANK_TASKS_NODE) {
@@ -158,6 +161,12 @@ static int check_elastic(const struct hvd_spank_options *options, struct hvd_err
     if (options->max_ranks > 0 && options->min_ranks > options->max_ranks) {
         return hvd_fail(err, HVD_ERR_ARG, "--hvd: min=%d is above max=%d",
                         options->min_ranks, options->max_ranks);
+    }
+    if (options->max_ranks > 0 && options->spares > 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--hvd: max=%d and spares=%d contradict each other: with spares, "
+                        "all other tasks of the step train; leave out max",
+                        options->max_ranks, options->spares);
     }
     return 0;
 }

@@ -37,6 +37,7 @@ struct hvd_spank_options {
     int is_elastic; /* a rank that fails does not end the others */
     int min_ranks; /* the fewest ranks that train; 0: not given */
     int max_ranks; /* the most ranks; 0: not given */
+    int spares; /* tasks that wait until they replace failed ranks; 0: none */
     int reset_limit; /* how often the job may start again; -1: not given */
     /* all steps that name this file form one job; empty: not given */
     char meet[HVD_SPANK_FILE_MAX + 1];

@@ -67,23 +67,32 @@ static int start_program(struct hvd_spank_plugin *plugin,
 
 /* --- an elastic job --- */
 
+/* Returns how many ranks train at most; further ones wait. */
+static int most_ranks(const struct hvd_spank_options *options, int tasks)
+{
+    if (options->spares > 0) {
+        return tasks - options->spares;
+    }
+    return options->max_ranks > 0 ? options->max_ranks : RANKS_NO_LIMIT;
+}
+
 static int start_elastic(struct hvd_spank_plugin *plugin, int tasks)
 {
     const struct hvd_spank_options *options = &plugin->options;
     const struct hvd_rendezvous_rules rules = {
         .np = tasks,
         .min = options->min_ranks > 0 ? options->min_ranks : 1,
-        .max = options->max_ranks > 0 ? options->max_ranks : RANKS_NO_LIMIT,
+        .max = most_ranks(options, tasks),
         .start_s = seconds_of(HVD_ENV_START_TIMEOUT, START_S),
         .timeout_s = seconds_of(HVD_ENV_ELASTIC_TIMEOUT, TIMEOUT_S),
         .reset_limit = options->reset_limit,
     };
 
-    if (options->min_ranks > tasks) {
+    if (rules.min + options->spares > tasks) {
         return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                        "--hvd=elastic,min=%d, but this step has %d tasks: use "
-                        "--ntasks=%d, or a smaller min",
-                        options->min_ranks, tasks, options->min_ranks);
+                        "--hvd=elastic,min=%d,spares=%d, but this step has %d tasks: use "
+                        "--ntasks=%d, or a smaller min or spares",
+                        rules.min, options->spares, tasks, rules.min + options->spares);
     }
     return start_program(plugin, &rules);
 }

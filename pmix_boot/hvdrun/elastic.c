@@ -32,7 +32,7 @@ int hvdrun_elastic_begin(struct hvdrun_elastic *elastic, struct hvd_error *err)
     const struct hvd_rendezvous_rules rules = {
         .np = options->ranks,
         .min = options->elastic.min,
-        .max = options->elastic.max,
+        .max = options->elastic.max - options->elastic.spares,
         .start_s = start_seconds(options),
         .timeout_s = options->elastic.timeout_s,
         .reset_limit =

@@ -22,7 +22,10 @@ static int print_elastic(const struct hvdrun_options *options, char *text, size_
                         "in a Slurm job hvdrun does not restart ranks: start more with "
                         "srun --hvd=elastic,meet=FILE");
     }
-    length = snprintf(text, bytes, ",elastic,min=%d,max=%d", elastic->min, elastic->max);
+    length = elastic->spares > 0 ? snprintf(text, bytes, ",elastic,min=%d,spares=%d",
+                                            elastic->min, elastic->spares)
+                                 : snprintf(text, bytes, ",elastic,min=%d,max=%d",
+                                            elastic->min, elastic->max);
     if (elastic->has_reset_limit) {
         snprintf(text + length, bytes - (size_t)length, ",resets=%d",
                  elastic->reset_limit);

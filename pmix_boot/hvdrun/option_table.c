@@ -96,6 +96,8 @@ const struct hvdrun_option hvdrun_option_table[] = {
           "keep running with N ranks or more (-np)"),
     COUNT("max-num-proc", "max-np", "N", 1, HVD_PLAN_RANKS_MAX, elastic.max,
           "run at most N ranks (-np)"),
+    COUNT("spares", NULL, "N", 1, HVD_PLAN_RANKS_MAX, elastic.spares,
+          "N ranks of -np wait until they replace failed ones"),
     COUNT("elastic-timeout", NULL, "SECONDS", 1, MOST_SECONDS, elastic.timeout_s,
           "how long to wait for --min-np ranks (600)"),
     COUNT("reset-limit", NULL, "N", 0, INT_MAX, elastic.reset_limit,

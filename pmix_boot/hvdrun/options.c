@@ -341,11 +341,33 @@ static int check_not_elastic(const struct hvdrun_elastic_options *elastic,
                              struct hvd_error *err)
 {
     return elastic->timeout_s > 0 || elastic->has_reset_limit ||
-                   elastic->cooldown_max_s > 0 || elastic->slots_per_host > 0
+                   elastic->cooldown_max_s > 0 || elastic->slots_per_host > 0 ||
+                   elastic->spares > 0
                ? hvd_fail(err, HVD_ERR_ARG,
                           "options of elastic jobs need --min-np N, the smallest number "
                           "of ranks")
                : 0;
+}
+
+/* Rejects spares that leave too few ranks to train, and spares of a number of ranks that
+ * may grow. min is 0 if not given. */
+static int check_spares(const struct hvdrun_options *options, struct hvd_error *err)
+{
+    const struct hvdrun_elastic_options *elastic = &options->elastic;
+    const int min = elastic->min > 0 ? elastic->min : 1;
+
+    if (elastic->spares > 0 && elastic->max > 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "--max-np %d and --spares %d contradict each other: with "
+                        "--spares, all other ranks of -np train; leave out --max-np",
+                        elastic->max, elastic->spares);
+    }
+    if (elastic->spares > 0 && min > options->ranks - elastic->spares) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "-np %d is too small for --min-np %d and --spares %d: use -np %d",
+                        options->ranks, min, elastic->spares, min + elastic->spares);
+    }
+    return 0;
 }
 
 /* Fills in the elastic options that were not given, once all options are read. */
@@ -353,6 +375,7 @@ static int complete_elastic(struct hvdrun_options *options, struct hvd_error *er
 {
     struct hvdrun_elastic_options *elastic = &options->elastic;
     char seconds[16];
+    int status;
 
     if (!hvdrun_options_is_elastic(options)) {
         return check_not_elastic(elastic, err);
@@ -363,7 +386,11 @@ static int complete_elastic(struct hvdrun_options *options, struct hvd_error *er
                         "the number of ranks to start is missing: give -np N or "
                         "--min-np N");
     }
-    elastic->min = elastic->min > 0 ? elastic->min : options->ranks;
+    status = check_spares(options, err);
+    if (status < 0) {
+        return status;
+    }
+    elastic->min = elastic->min > 0 ? elastic->min : options->ranks - elastic->spares;
     elastic->max = elastic->max > 0 ? elastic->max : options->ranks;
     elastic->timeout_s = elastic->timeout_s > 0 ? elastic->timeout_s : default_timeout();
     if (options->ranks < elastic->min) {

@@ -20,6 +20,7 @@ enum hvdrun_action {
 struct hvdrun_elastic_options {
     int min; /* numbers in this struct are 0 if not given */
     int max;
+    int spares; /* ranks of -np that wait until they replace failed ones */
     int slots_per_host;
     char *discovery; /* command that prints hosts; NULL: none */
     int timeout_s;

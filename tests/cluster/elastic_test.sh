@@ -66,6 +66,38 @@ one_is_stopped()
         'rank [01] of 2, steps 20, value 20, begun 2 times'
 }
 
+# Milliseconds since the epoch.
+now_ms()
+{
+    date +%s%3N
+}
+
+# The spare is the last task, which is on n2.
+a_spare_steps_in()
+{
+    local before after
+    rm -f "$home/go"
+    begin_job job HVD_TRAINER_GO=go HVD_TRAINER_PAUSE_MS=20 srun --hvd=elastic,min=2,spares=1 --exclusive \
+        -N 2 -n 5 ./trainer 20
+    await_said 'waits at step 5'
+    before=$(now_ms)
+    as_root --node n1 pkill -9 -n -x trainer
+    after=$(now_ms)
+    succeeds 'when a rank is killed, as many ranks begin anew with the spare' \
+        await_said 'generation 2 begins, 4 ranks; spares: 0'
+    succeeds 'the spare trains' await_said 'slot 4: waits at step 5'
+    tap_note "the spare trains $(($(now_ms) - after)) ms after pkill has ended, which took $((after - before)) ms"
+    let_go
+    says_times 'four ranks have all steps and the right value' 4 'rank [0-3] of 4, steps 20, value 20'
+}
+
+a_spare_is_not_needed()
+{
+    prints 'a spare that is not needed exits with 0 when the training is done' \
+        'slot 2: init: another rank has reported that the training is done' \
+        job srun --hvd=elastic,spares=1 -N 2 -n 3 ./trainer 20
+}
+
 # Task 2 begins after the others have done all steps.
 one_is_late()
 {
@@ -78,8 +110,10 @@ one_is_late()
 
 rules()
 {
-    complains 'a min= above the number of tasks is rejected' 'min=3, but this step has 2 tasks' \
+    complains 'a min= above the number of tasks is rejected' 'min=3,spares=0, but this step has 2 tasks' \
         job srun --hvd=elastic,min=3 -n 2 ./trainer 20
+    complains 'as many spares as tasks are rejected' 'min=1,spares=2, but this step has 2 tasks: use --ntasks=3' \
+        job srun --hvd=elastic,spares=2 -n 2 ./trainer 20
     complains 'without elastic a dead rank ends the others' 'rank 1 on n. died' \
         job srun --hvd -N 2 -n 2 ./trainer 20 1:idle:5:0
     prints 'a step inside an elastic step is a job of its own' 'rank 0 of 1, .* begun 1 times' \
@@ -102,6 +136,8 @@ none_serves()
 
 start_elastic "$MESON_BUILD_ROOT/tests/pmix_boot/rendezvous/trainer"
 rank_and_slurmd_die
+a_spare_steps_in
+a_spare_is_not_needed
 one_is_stopped
 others_join
 # shellcheck disable=SC2016 # $ expands in the tasks

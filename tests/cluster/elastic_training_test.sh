@@ -10,9 +10,16 @@ epochs=40
 # Runs the example. It waits in its first epochs until the file "go" exists, so that no kill comes too late.
 start_training()
 {
+    start_tasks elastic -N 2 --ntasks-per-node=2
+}
+
+# start_tasks WORDS OPTION...: the same with these words of --hvd and options of srun.
+start_tasks()
+{
+    local words=$1
+    shift
     rm -f "$home/go"
-    begin_job job HVD_EXAMPLE_HOLD="go" srun --hvd=elastic -N 2 --ntasks-per-node=2 python3 held.py \
-        --epochs "$epochs"
+    begin_job job HVD_EXAMPLE_HOLD="go" srun --hvd="$words" "$@" python3 held.py --epochs "$epochs"
     await_said '^epoch  2'
 }
 
@@ -53,6 +60,17 @@ rank_dies()
     let_go
     says 'the remaining ranks train to the end' "^epoch $epochs .* 3 ranks on 2 nodes"
     succeeds 'they reach the same accuracy' same_accuracy
+}
+
+a_spare_steps_in()
+{
+    start_tasks elastic,spares=1 --exclusive -N 2 -n 5
+    as_root --node n1 pkill -9 -n -x python3
+    succeeds 'when a rank is killed, a spare begins anew with the others' \
+        await_said 'generation 2 begins, 4 ranks; spares: 0'
+    let_go
+    says 'as many ranks as before train to the end' "^epoch $epochs .* 4 ranks on 2 nodes"
+    succeeds 'they reach the same accuracy, with the spare' same_accuracy
 }
 
 # Cuts a node off, long enough for the service and the other node to declare its ranks dead.
@@ -98,6 +116,7 @@ PYTHON
 chmod a+r "$home/held.py"
 undisturbed
 rank_dies
+a_spare_steps_in
 a_link_comes_back
 node_dies
 tap_done

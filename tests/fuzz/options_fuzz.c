@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!is_printable(err.text) || err.text[0] == '\0') {
             fuzz_fail("the message can be printed");
         }
-    } else if (options.min_ranks < 0 || options.max_ranks < 0 ||
+    } else if (options.min_ranks < 0 || options.max_ranks < 0 || options.spares < 0 ||
                options.reset_limit < -1) {
         fuzz_fail("numbers are in their range");
     }

@@ -37,6 +37,7 @@ static const char *const good[] = {
     "timeline-ranks=0",
     "elastic",
     "elastic,min=1,max=1000000,resets=0,meet=/home/a/run.hvd",
+    "elastic,min=4,spares=1",
     "min=3,elastic",
     "report=my run.txt",
     "timeline=/home/a b/T 1.json",
@@ -78,9 +79,12 @@ static const char *const bad[] = {
     "elastic,max=99999999999999999999",
     "elastic,min=-1",
     "elastic,min=4,max=3",
+    "elastic,spares=0",
+    "elastic,max=4,spares=1",
     "elastic,meet=",
     "elastic,tasks=node",
     "min=1",
+    "spares=1",
     "resets=0",
     "meet=file",
 };
@@ -191,8 +195,8 @@ static void test_list(void)
     tap_ok(strcmp(list,
                   "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
                   "tasks=auto|keep|node, nic=auto|off, report[=FILE], timeline=FILE, "
-                  "timeline-ranks=all|0, requeue, elastic, min=N, max=N, resets=N, "
-                  "meet=FILE") == 0,
+                  "timeline-ranks=all|0, requeue, elastic, min=N, max=N, spares=N, "
+                  "resets=N, meet=FILE") == 0,
            "the list has every word: %s", list);
     memset(wrong, 'x', sizeof(wrong) - 1);
     wrong[sizeof(wrong) - 1] = '\0';

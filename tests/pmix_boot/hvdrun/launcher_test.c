@@ -121,6 +121,11 @@ static void test_srun(void)
     status = hvdrun_launcher_srun(&elastic, &words, NULL);
     expect_words("srun of an elastic job", &words, status,
                  "srun|--hvd=on,elastic,min=2,max=5,resets=7|--ntasks=3|python|a b.py");
+    elastic.elastic.spares = 1;
+    status = hvdrun_launcher_srun(&elastic, &words, NULL);
+    expect_words(
+        "srun of an elastic job with spares", &words, status,
+        "srun|--hvd=on,elastic,min=2,spares=1,resets=7|--ntasks=3|python|a b.py");
     elastic.elastic.cooldown_max_s = 1;
     tap_ok(hvdrun_launcher_srun(&elastic, &words, NULL) == HVD_ERR_UNSUPPORTED,
            "srun cannot restart ranks: the option is rejected");

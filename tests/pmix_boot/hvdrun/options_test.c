@@ -85,6 +85,17 @@ static const struct line_case cases[] = {
      "np=2 HOROVOD_ELASTIC_TIMEOUT=600 elastic=1-2 cooldown=3-10 : a b", 0, NULL},
     {"-np 2 --host-discovery-script ./hosts --slots-per-host 4 a", NULL,
      "np=2 HOROVOD_ELASTIC_TIMEOUT=600 elastic=2-2 asks=./hosts : a", 0, NULL},
+    {"-np 5 --min-np 2 --spares 1 a", NULL,
+     "np=5 HOROVOD_ELASTIC_TIMEOUT=600 elastic=2-5 spares=1 : a", 0, NULL},
+    {"-np 5 --host-discovery-script ./hosts --spares 2 a", NULL,
+     "np=5 HOROVOD_ELASTIC_TIMEOUT=600 elastic=3-5 spares=2 asks=./hosts : a", 0, NULL},
+    {"-np 5 --spares 1 a", NULL, REFUSED("options of elastic jobs need --min-np N")},
+    {"-np 2 --min-np 1 --spares 2 a", NULL,
+     REFUSED("-np 2 is too small for --min-np 1 and --spares 2: use -np 3")},
+    {"-np 5 --min-np 4 --spares 2 a", NULL,
+     REFUSED("-np 5 is too small for --min-np 4 and --spares 2: use -np 6")},
+    {"-np 5 --max-np 6 --spares 2 a", NULL,
+     REFUSED("--max-np 6 and --spares 2 contradict each other")},
     {"-np 2 --min-np 3 a", NULL, REFUSED("-np 2 is below --min-np 3")},
     {"-np 2 --max-np 1 a", NULL, REFUSED("-np 2 is above --max-np 1")},
     {"--max-np 2 a", NULL, REFUSED("the number of ranks to start is missing")},
@@ -209,12 +220,15 @@ static void describe_elastic(const struct hvdrun_options *options, char *text)
 {
     const struct hvdrun_elastic_options *elastic = &options->elastic;
     char resets[16];
+    char spares[16];
 
     if (!hvdrun_options_is_elastic(options)) {
         return;
     }
     snprintf(resets, sizeof(resets), "%d", elastic->reset_limit);
+    snprintf(spares, sizeof(spares), "%d", elastic->spares);
     append_range(text, "elastic=", elastic->min, elastic->max);
+    append(text, "spares=", elastic->spares > 0 ? spares : NULL);
     append(text, "resets=", elastic->has_reset_limit ? resets : NULL);
     append_range(text, "cooldown=", elastic->cooldown_min_s, elastic->cooldown_max_s);
     append(text, "asks=", elastic->discovery);

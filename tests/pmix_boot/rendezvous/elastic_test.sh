@@ -156,6 +156,34 @@ some_leave()
     unset HVD_TRAINER_GO HVD_TRAINER_PAUSE_MS
 }
 
+some_are_spare()
+{
+    finishes 'a spare takes the place of a rank that dies' 4 -np 5 --min-np 1 --spares 1 "$trainer" 20 1:idle:7:0
+    counts 'it is the last of the ranks' 1 '^slot 4: rank 3 of 4, .* begun 1 times'
+    finishes 'without a spare that is left, fewer ranks continue' 2 -np 4 --min-np 1 --spares 1 "$trainer" 20 \
+        0:idle:3:0 1:idle:9:0
+    HVD_TRAINER_PAUSE_MS=80 finishes 'a spare does not disturb the training' 3 -np 4 --min-np 1 --spares 1 "$trainer" 20
+    counts 'nobody begins anew for it' 3 'begun 1 times'
+    counts 'the log says that it waits' 1 'elastic: generation 1 begins, 3 ranks; spares: 1$'
+    counts 'it is dismissed when the training is done' 1 '^slot 3: init: another rank has reported that the training is done'
+    a_spare_dies
+}
+
+a_spare_dies()
+{
+    export HVD_TRAINER_GO=$work/go HVD_TRAINER_PAUSE_MS=20
+    rm -f "$HVD_TRAINER_GO"
+    begin_job run -np 4 --min-np 1 --spares 1 sh -c 'echo "$$" >"$0/pid.$HOROVOD_RANK"; exec "$1" 20' "$work" "$trainer"
+    await_said 'waits at step 5'
+    kill -9 "$(cat "$work/pid.3")"
+    succeeds 'the death of a spare is logged' await_said 'elastic: a spare on [^ ]+ .* is gone, the ranks continue; spares: 0'
+    touch "$HVD_TRAINER_GO"
+    succeeds 'and is no failure of the job' end_job
+    cp "$work/said" "$work/output"
+    counts 'the ranks continue without a new beginning' 3 'rank [0-2] of 3, steps 20, value 20, begun 1 times'
+    unset HVD_TRAINER_GO HVD_TRAINER_PAUSE_MS
+}
+
 limits()
 {
     returns 'a discovery script that does not exist is refused before a rank starts' 1 \
@@ -221,6 +249,8 @@ any_moment
 # shellcheck disable=SC2016
 some_come
 some_leave
+# shellcheck disable=SC2016
+some_are_spare
 # shellcheck disable=SC2016
 limits
 forks
