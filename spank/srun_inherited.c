@@ -47,11 +47,12 @@ static const char *const default_variables[] = {
 };
 
 /* srun exports the address of its service to all nodes, even to those without the
- * plugin. */
+ * plugin. The record of exported variables lists it, too. */
 static const char *const service_variables[] = {
     HVD_ENV_RENDEZVOUS_STEP,
     HVD_ENV_RENDEZVOUS,
     HVD_ENV_HOROVOD_ELASTIC,
+    HVD_ENV_EXPORTED,
 };
 
 static const char *const binding_variables[] = {

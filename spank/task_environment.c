@@ -111,7 +111,7 @@ void hvd_spank_task_export_front_end(const struct hvd_spank_task *task)
     }
     if ((rc == ESPANK_SUCCESS || rc == ESPANK_ENV_NOEXIST) &&
         hvd_spank_python_path(path, dir, joined, PATH_TEXT_MAX)) {
-        hvd_spank_task_setenv(task->spank, HVD_ENV_PYTHONPATH, joined, true);
+        spank_setenv(task->spank, HVD_ENV_PYTHONPATH, joined, true);
         if (task->rank == 0 && !task->plugin->step.is_shell) {
             warn_of_other_package(task, joined);
         }
@@ -214,9 +214,13 @@ void hvd_spank_task_export(const struct hvd_spank_task *task)
         hvd_spank_task_agent_export_master(task);
     }
     hvd_spank_task_export_front_end(task);
+    if (task->plugin->plugstack.python_dir[0] != '\0') {
+        hvd_spank_task_record(task->spank, HVD_ENV_PYTHONPATH,
+                              task->plugin->plugstack.python_dir);
+    }
     if (task->is_isolated) {
         /* Slurm does not tell which of the node's GPUs this task has. */
-        spank_unsetenv(task->spank, HVD_ENV_GPU_LIST);
+        hvd_spank_task_unsetenv(task->spank, HVD_ENV_GPU_LIST);
         warn_of_isolation(task);
     }
     if (task->has_gpus) {

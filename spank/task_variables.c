@@ -7,14 +7,37 @@
 #include <stdio.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/exported.h"
 #include "spank/task_init.h"
+
+void hvd_spank_task_record(void *spank, const char *name, const char *value)
+{
+    char text[HVD_EXPORTED_BYTES] = "";
+
+    spank_getenv(spank, HVD_ENV_EXPORTED, text, sizeof(text));
+    hvd_exported_add(text, name, value);
+    spank_setenv(spank, HVD_ENV_EXPORTED, text, true);
+}
 
 int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
                           bool overwrite)
 {
     int rc = (int)spank_setenv(spank, name, value, overwrite);
 
+    if (rc == ESPANK_SUCCESS) {
+        hvd_spank_task_record(spank, name, value);
+    }
     return rc == ESPANK_ENV_EXISTS ? 0 : rc;
+}
+
+void hvd_spank_task_unsetenv(void *spank, const char *name)
+{
+    char text[HVD_EXPORTED_BYTES] = "";
+
+    spank_unsetenv(spank, name);
+    spank_getenv(spank, HVD_ENV_EXPORTED, text, sizeof(text));
+    hvd_exported_remove(text, name);
+    spank_setenv(spank, HVD_ENV_EXPORTED, text, true);
 }
 
 void hvd_spank_task_export_number(const struct hvd_spank_task *task, const char *name,
@@ -33,13 +56,14 @@ void hvd_spank_task_set_default(const struct hvd_spank_task *task, const char *n
     char longer[sizeof(names)];
     int length;
 
-    if ((int)spank_setenv(task->spank, name, value, false) != 0) {
+    if (spank_setenv(task->spank, name, value, false) != ESPANK_SUCCESS) {
         return;
     }
+    hvd_spank_task_record(task->spank, name, value);
     spank_getenv(task->spank, HVD_ENV_DEFAULTS, names, sizeof(names));
     length = snprintf(longer, sizeof(longer), "%s%s%s", names,
                       names[0] != '\0' ? "," : "", name);
     if (length < (int)sizeof(longer)) {
-        hvd_spank_task_setenv(task->spank, HVD_ENV_DEFAULTS, longer, true);
+        spank_setenv(task->spank, HVD_ENV_DEFAULTS, longer, true);
     }
 }

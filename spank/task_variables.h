@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sets environment variables of a task. */
+/* Sets environment variables of a task, and records them in HVD_EXPORTED. */
 #ifndef HVD_SPANK_TASK_VARIABLES_H
 #define HVD_SPANK_TASK_VARIABLES_H
 
@@ -11,6 +11,13 @@ struct hvd_spank_task;
  * is no failure. It is a hvd_env_setter with the spank handle as its context. */
 int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
                           bool overwrite);
+
+/* Removes a variable of the task. */
+void hvd_spank_task_unsetenv(void *spank, const char *name);
+
+/* Records the value of a variable. For PYTHONPATH, hvd's directory is enough: see
+ * hvd_exported_matches. */
+void hvd_spank_task_record(void *spank, const char *name, const char *value);
 
 /* Sets a variable of the task to a number, unless it exists. */
 void hvd_spank_task_export_number(const struct hvd_spank_task *task, const char *name,

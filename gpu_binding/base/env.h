@@ -353,6 +353,9 @@
  * SLURM_NTASKS_PER_NODE and PET_... the plugin has set: an srun --hvd inside the rank
  * sets them anew. */
 #define HVD_ENV_DEFAULTS "HVD_DEFAULTS"
+/* The variables that the plugin has set in this task, with a checksum of each value:
+ * NAME:CHECKSUM,... hvd's hook for enroot passes these variables into containers. */
+#define HVD_ENV_EXPORTED "HVD_EXPORTED"
 /* A random key of the step, which only its user can read. The secret that rank 0
  * publishes through PMIx is combined with it. */
 #define HVD_ENV_STEP_KEY "SLURM_HVD_KEY"

@@ -220,6 +220,7 @@ static void test_nested(void)
     setenv("OMP_NUM_THREADS", "10", 1);
     setenv("MASTER_PORT", "29500", 1);
     setenv(HVD_ENV_DEFAULTS, "RANK,OMP_NUM_THREADS,MKL_NUM_THREADS", 1);
+    setenv(HVD_ENV_EXPORTED, "RANK:330ca589", 1);
     setenv(HVD_ENV_RENDEZVOUS, "n1:1:key", 1);
     setenv(HVD_ENV_RENDEZVOUS_STEP, "1:key", 1);
     setenv("SLURM_STEP_ID", "0", 1);
@@ -230,6 +231,7 @@ static void test_nested(void)
     side_start(&plugin, NULL);
     tap_ok(side_has_variable(HVD_ENV_RENDEZVOUS, NULL) &&
                side_has_variable(HVD_ENV_RENDEZVOUS_STEP, NULL) &&
+               side_has_variable(HVD_ENV_EXPORTED, NULL) &&
                side_has_variable(HVD_ENV_RANK, "3"),
            "an srun without --hvd inside a rank does not use that rank's service");
     side_type_hvd(NULL);

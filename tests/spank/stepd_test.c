@@ -398,6 +398,40 @@ static void test_requeue(void)
     side_finish(&plugin);
 }
 
+/* True if HVD_EXPORTED has an entry for each variable of `wanted`, which begins with a
+ * comma, and none for the others. */
+static bool is_recorded(void)
+{
+    static const char *const names[] = {
+        ",HVD_GPU_LIST:", ",HVD_GPUS:", ",PYTHONPATH:", ",RANK:", ",HVD_DEFAULTS:"};
+    char text[4200];
+    bool good = true;
+
+    snprintf(text, sizeof(text), ",%s", fake_step_getenv(HVD_ENV_EXPORTED));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        bool is_wanted = strstr(wanted, names[i]) != NULL;
+
+        good = (strstr(text, names[i]) != NULL) == is_wanted && good;
+    }
+    return good;
+}
+
+static void test_record(void)
+{
+    struct fake_plugin plugin;
+
+    begin(&plugin, "on");
+    wanted = ",HVD_GPU_LIST: ,HVD_GPUS: ,PYTHONPATH: ,RANK:";
+    tap_ok(run_task(&plugin, is_recorded) == 0,
+           "the plugin records the variables that it has set");
+    fake_step_setenv("RANK", "7");
+    fake_step_setenv("SLURMD_TRES_BIND", "gpu:single:1");
+    wanted = ",HVD_GPUS: ,PYTHONPATH:";
+    tap_ok(run_task(&plugin, is_recorded) == 0,
+           "it does not record those of the user, and those that it removes again");
+    side_finish(&plugin);
+}
+
 static void test_gpus(void)
 {
     struct fake_plugin plugin;
@@ -680,6 +714,7 @@ int main(int count, char **arguments)
     test_service();
     test_files();
     test_requeue();
+    test_record();
     test_gpus();
     test_cards();
     test_unreadable_service();
