@@ -296,7 +296,7 @@ int main(int argc, char **argv)
             printf("hvd-info %s\n", HVD_VERSION);
             break;
         case HVD_INFO_CHECK:
-            status = hvd_info_check(&err);
+            status = hvd_info_check(look_up, &err);
             break;
         case HVD_INFO_PYTHON:
             status = hvd_info_python(options.python, &err);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "contrib/info/info_variables.h"
 
 typedef int describe_function(char *text, size_t size);
 
@@ -97,7 +98,7 @@ static void print_pmix_security(void)
     }
 }
 
-int hvd_info_check(struct hvd_error *err)
+int hvd_info_check(hvd_info_lookup lookup, struct hvd_error *err)
 {
     void *handle = open_library();
     char start[TEXT_BYTES] = "";
@@ -114,6 +115,7 @@ int hvd_info_check(struct hvd_error *err)
     }
     printf("start: %s%s\n", start_status == 0 ? "by " : "impossible: ", start);
     print_pmix_security();
+    hvd_info_variables_print(lookup, stdout);
     fputs(gpus, stdout);
     if (fflush(stdout) != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot write to standard output: %m");

@@ -5,10 +5,11 @@
 #define HVD_INFO_CHECK_H
 
 #include "gpu_binding/base/error.h"
+#include "contrib/info/info_job.h"
 
 /* Prints libhvd's description of this node. Returns HVD_ERR_UNSUPPORTED if there is no
  * libhvd or if GPU tensors cannot be used here, and the error of hvd_init if hvd_init
  * would fail. Then the description has the details, and err is a short sentence. */
-int hvd_info_check(struct hvd_error *err);
+int hvd_info_check(hvd_info_lookup lookup, struct hvd_error *err);
 
 #endif

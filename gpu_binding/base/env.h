@@ -354,7 +354,8 @@
  * sets them anew. */
 #define HVD_ENV_DEFAULTS "HVD_DEFAULTS"
 /* The variables that the plugin has set in this task, with a checksum of each value:
- * NAME:CHECKSUM,... hvd's hook for enroot passes these variables into containers. */
+ * NAME:CHECKSUM,... hvd's hook for enroot passes these variables into containers, and
+ * hvd-info --check names those that have changed. */
 #define HVD_ENV_EXPORTED "HVD_EXPORTED"
 /* A random key of the step, which only its user can read. The secret that rank 0
  * publishes through PMIx is combined with it. */

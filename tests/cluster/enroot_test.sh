@@ -77,6 +77,13 @@ inside()
 
 prints 'without the hook, another hook wins' '^MASTER_PORT$' differences pyxis
 prints 'without the hook, ranks have the number that the image sets' '^17$' inside pyxis RANK
+# check: hvd-info --check in a container of pyxis. Its status is that of GPU tensors.
+check()
+{
+    as_user srun --hvd -n 1 ./contain pyxis "$prefix/bin/hvd-info" --check; true
+}
+prints 'without the hook, hvd-info --check names the variables that were changed' \
+    'plugin has set and that were changed: .*RANK.*MASTER_PORT.*PYTHONPATH' check
 install -m 755 "$prefix/share/hvd/enroot/90-hvd.sh" "$home/hooks"
 for runtime in pyxis enroot; do
     succeeds "with the hook, ranks in containers of $runtime have the values of the plugin" have_none "$runtime"
@@ -84,5 +91,6 @@ for runtime in pyxis enroot; do
         inside "$runtime" PYTHONPATH
     prints "ranks in containers of $runtime have the user's settings" '^1000$' inside "$runtime" HOROVOD_FUSION_THRESHOLD
 done
+prints 'with the hook, hvd-info --check finds all variables unchanged' 'plugin has set: unchanged' check
 prints 'without --hvd, the hook changes nothing' '^61000$' as_user srun -n 1 ./contain pyxis printenv MASTER_PORT
 tap_done

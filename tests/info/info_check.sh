@@ -27,6 +27,13 @@ says single_process_can_start 0 "^start: by no launcher, as the only rank$" LD_L
 says rendezvous_service_is_named 0 "^start: by hvd's rendezvous service$" LD_LIBRARY_PATH="$fakes" HVD_RENDEZVOUS=host:1:key
 says reason_of_a_failing_start_is_printed 1 "^start: impossible: OMPI_COMM_WORLD_SIZE is 4 but there is no PMIx" \
     LD_LIBRARY_PATH="$fakes" OMPI_COMM_WORLD_SIZE=4
+unchanged=RANK:360caa42,MASTER_PORT:b11c431b,PYTHONPATH:317a0142 # of 3, 29500 and /opt/hvd
+says variables_that_stay_are_reported 0 "^variables that hvd's plugin has set: unchanged" LD_LIBRARY_PATH="$fakes" \
+    HVD_EXPORTED=$unchanged RANK=3 MASTER_PORT=29500 PYTHONPATH=/image:/opt/hvd
+says changed_variables_are_named 0 "^variables that hvd's plugin has set and that were changed: RANK,PYTHONPATH$" \
+    LD_LIBRARY_PATH="$fakes" HVD_EXPORTED=$unchanged RANK=4 MASTER_PORT=29500 PYTHONPATH=/image
+says removed_variables_are_named 0 "^variables that hvd's plugin has set and that were removed: MASTER_PORT$" \
+    LD_LIBRARY_PATH="$fakes" HVD_EXPORTED=$unchanged RANK=3 PYTHONPATH=/opt/hvd
 says driver_and_its_version_are_printed 0 "^CUDA driver: 12040, .*libcuda.so.1" LD_LIBRARY_PATH="$fakes"
 says nccl_and_its_version_are_printed 0 "^NCCL: 21803, .*libnccl.so.2" LD_LIBRARY_PATH="$fakes"
 says devices_are_counted 0 "^GPUs that this process sees: 3" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=3

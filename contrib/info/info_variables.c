@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names the variables of the plugin that an image, a hook or a script has changed. Values
+ * are not printed, because some are secret. */
+#include "contrib/info/info_variables.h"
+
+#include <stdbool.h>
+
+#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/exported.h"
+
+enum change {
+    CHANGE_NONE,
+    CHANGE_VALUE,
+    CHANGE_REMOVED,
+};
+
+static enum change change_of(const struct hvd_exported *entry, hvd_info_lookup lookup)
+{
+    char name[256];
+    const char *value;
+
+    snprintf(name, sizeof(name), "%.*s", entry->length, entry->name);
+    value = lookup(name);
+    if (value == NULL) {
+        return CHANGE_REMOVED;
+    }
+    return hvd_exported_matches(entry, value) ? CHANGE_NONE : CHANGE_VALUE;
+}
+
+/* Prints the variables that have changed in this way after the label; prints nothing if
+ * there are none. Returns their number. */
+static int print_names(const char *label, enum change change, hvd_info_lookup lookup,
+                       FILE *out)
+{
+    const char *cursor = lookup(HVD_ENV_EXPORTED);
+    struct hvd_exported entry;
+    int count = 0;
+
+    while (hvd_exported_next(&cursor, &entry)) {
+        if (change_of(&entry, lookup) == change) {
+            fprintf(out, "%s%.*s", count == 0 ? label : ",", entry.length, entry.name);
+            count++;
+        }
+    }
+    if (count > 0) {
+        fputc('\n', out);
+    }
+    return count;
+}
+
+void hvd_info_variables_print(hvd_info_lookup lookup, FILE *out)
+{
+    int changes;
+
+    if (lookup(HVD_ENV_EXPORTED) == NULL) {
+        return;
+    }
+    changes = print_names("variables that hvd's plugin has set and that were changed: ",
+                          CHANGE_VALUE, lookup, out);
+    changes += print_names("variables that hvd's plugin has set and that were removed: ",
+                           CHANGE_REMOVED, lookup, out);
+    fputs(changes == 0
+              ? "variables that hvd's plugin has set: unchanged\n"
+              : "    An image, a container runtime or a script changes them between srun "
+                "and this program.\n"
+                "    Remove the line that does so. With pyxis, use "
+                "--container-env=NAME,... "
+                "with these names,\n"
+                "    or ask the administrator to install hvd's hook for enroot: "
+                "containers.md\n",
+          out);
+}
