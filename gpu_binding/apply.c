@@ -1,81 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Applies one row of a plan to the calling thread. Uses system calls only, because
- * hwloc's binding silently does nothing for a topology that was read from a file. */
+/* Applies one row of a plan to the calling thread. */
 #include "gpu_binding/apply.h"
 
-#include <errno.h>
-#include <linux/mempolicy.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/cpulist.h"
-
-/* The kernel's mask: the same bits as in struct hvd_cpuset, in words of its own size. */
-union kernel_mask {
-    cpu_set_t set;
-    unsigned char bytes[HVD_CPUSET_SIZE / 8];
-};
-
-static int get_mask(struct hvd_cpuset *cpus)
-{
-    union kernel_mask mask;
-
-    memset(&mask, 0, sizeof(mask));
-    if (sched_getaffinity(0, sizeof(mask), &mask.set) < 0) {
-        return -1;
-    }
-    *cpus = (struct hvd_cpuset){{0}};
-    for (int cpu = 0; cpu < HVD_CPUSET_SIZE; cpu++) {
-        if (CPU_ISSET_S((size_t)cpu, sizeof(mask), &mask.set)) {
-            hvd_cpuset_add(cpus, cpu);
-        }
-    }
-    return 0;
-}
-
-static int set_mask(const struct hvd_cpuset *cpus)
-{
-    union kernel_mask mask;
-
-    memset(&mask, 0, sizeof(mask));
-    for (int cpu = -1; (cpu = hvd_cpuset_next(cpus, cpu)) >= 0;) {
-        CPU_SET_S((size_t)cpu, sizeof(mask), &mask.set);
-    }
-    return sched_setaffinity(0, sizeof(mask), &mask.set);
-}
-
-int hvd_affinity_get(struct hvd_cpuset *cpus, struct hvd_error *err)
-{
-    if (get_mask(cpus) < 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot read the cpus of this thread: %m");
-    }
-    return 0;
-}
-
-int hvd_affinity_limit(struct hvd_cpuset *limit, struct hvd_error *err)
-{
-    struct hvd_cpuset before;
-    struct hvd_cpuset granted;
-    struct hvd_cpuset all;
-
-    memset(&all, 0xff, sizeof(all));
-    if (get_mask(&before) < 0 || set_mask(&all) < 0) {
-        return hvd_fail(err, HVD_ERR_SYS,
-                        "cannot ask the kernel which cpus this thread may use: %m");
-    }
-    int status = get_mask(&granted);
-    if (set_mask(&before) < 0 || status < 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "cannot restore the cpus of this thread: %m");
-    }
-    *limit = granted;
-    return 0;
-}
 
 static int no_row(const struct hvd_plan *plan, int local_rank, struct hvd_error *err)
 {
@@ -111,7 +43,7 @@ int hvd_apply_cpus(const struct hvd_plan *plan, int local_rank,
             "stay as they were",
             local_rank, wanted, granted);
     }
-    if (set_mask(&cpus) < 0) {
+    if (hvd_affinity_set_of(0, &cpus) < 0) {
         return hvd_fail(err, HVD_ERR_SYS, "rank %d: cannot be bound to cpus %s: %m",
                         local_rank, wanted);
     }
@@ -121,9 +53,6 @@ int hvd_apply_cpus(const struct hvd_plan *plan, int local_rank,
 
 int hvd_apply_memory(const struct hvd_plan *plan, int local_rank, struct hvd_error *err)
 {
-    /* Has a bit for each memory node; no kernel can be built for more than 1024. */
-    unsigned long nodes[1024 / (8 * sizeof(unsigned long))] = {0};
-    const unsigned long bits = 8 * sizeof(nodes[0]);
     const struct hvd_plan_row *row = hvd_plan_row_of(plan, local_rank);
 
     if (row == NULL) {
@@ -132,17 +61,14 @@ int hvd_apply_memory(const struct hvd_plan *plan, int local_rank, struct hvd_err
     if (row->memory_numa == HVD_NONE) {
         return 0;
     }
-    unsigned long numa = (unsigned long)row->memory_numa;
-    if (numa >= 8 * sizeof(nodes)) {
+    if (row->memory_numa >= HVD_MEMORY_NODES) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "rank %d: memory node %lu: only numbers below %zu are supported",
-                        local_rank, numa, 8 * sizeof(nodes));
+                        "rank %d: memory node %d: only numbers below %d are supported",
+                        local_rank, row->memory_numa, HVD_MEMORY_NODES);
     }
-    nodes[numa / bits] = 1UL << (numa % bits);
-    /* set_mempolicy uses one bit less than the number that it is given. */
-    if (syscall(SYS_set_mempolicy, MPOL_PREFERRED, nodes, 8 * sizeof(nodes) + 1) < 0) {
-        return hvd_fail(err, HVD_ERR_SYS, "rank %d: cannot prefer memory node %lu: %m",
-                        local_rank, numa);
+    if (hvd_memory_prefer(row->memory_numa) < 0) {
+        return hvd_fail(err, HVD_ERR_SYS, "rank %d: cannot prefer memory node %d: %m",
+                        local_rank, row->memory_numa);
     }
     return 0;
 }

@@ -6,14 +6,8 @@
 
 #include <stdbool.h>
 
+#include "gpu_binding/affinity.h"
 #include "gpu_binding/plan.h"
-
-/* Reads the cpus that the calling thread is bound to. */
-int hvd_affinity_get(struct hvd_cpuset *cpus, struct hvd_error *err);
-
-/* Finds the cpus that the thread may bind itself to: asks for all, reads what the kernel
- * granted (the cgroup's cpuset), and restores the old mask. */
-int hvd_affinity_limit(struct hvd_cpuset *limit, struct hvd_error *err);
 
 /* Binds the thread to those cpus of the row that are in limit, too (NULL: no limit), and
  * writes them to *bound. Mode none binds nothing. If no cpu is left, returns HVD_ERR_ARG
