@@ -348,6 +348,9 @@
 #define HVD_ENV_LAUNCH_ERROR "SLURM_HVD_ERROR"
 /* With one task per node: the number of tasks that the step would have had otherwise. */
 #define HVD_ENV_AGENT_RANKS "SLURM_HVD_AGENT_RANKS"
+/* With one task per node: the binding of each rank that torchrun starts there.
+ * hvd_init of such a rank applies it, and removes the variable. */
+#define HVD_ENV_AGENT_PLAN "HVD_AGENT_PLAN"
 /* Which of MASTER_ADDR, MASTER_PORT, JAX_COORDINATOR_ADDRESS, JAX_COORDINATOR_PORT,
  * OMP_NUM_THREADS, MKL_NUM_THREADS, NCCL_SOCKET_IFNAME, GLOO_SOCKET_IFNAME,
  * SLURM_NTASKS_PER_NODE and PET_... the plugin has set: an srun --hvd inside the rank

@@ -15,6 +15,7 @@ TRANSPORT = [f'collectives/transport/{name}' for name in ('connect', 'control', 
 ALLOWED = {
     'gpu_binding/base': [],
     'gpu_binding': BASE,
+    'gpu_binding/agent': BASE + ['gpu_binding'],
     'pmix_boot/sock': BASE,
     'pmix_boot/rendezvous': BASE + ['pmix_boot/sock'],
     'pmix_boot': BASE + ['pmix_boot/sock', 'pmix_boot/rendezvous'],
