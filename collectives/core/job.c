@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/core/agent_rank.h"
 #include "collectives/core/batches.h"
 #include "collectives/core/completion.h"
 #include "collectives/core/connect.h"
@@ -35,12 +36,15 @@ static const int64_t leave_timeout_ns = 30000000000;
 
 static int open_parts(struct hvd_job *job, struct hvd_error *err)
 {
+    int status;
+
     hvd_submissions_init(&job->submissions, hvd_completion_end, job);
     hvd_progress_init(&job->progress);
     hvd_recording_init(&job->recording);
     hvd_job_settings_read(&job->settings);
     hvd_algorithms_read(&job->algorithms, job->settings.tune_table);
-    return hvd_wakeup_open(&job->wakeup, err);
+    status = hvd_wakeup_open(&job->wakeup, err);
+    return status != 0 ? status : hvd_agent_rank_bind(err);
 }
 
 static void end_report(void *self, int status, const char *text)

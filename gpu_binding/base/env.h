@@ -273,8 +273,9 @@
 #define HVD_ENV_JSRUN_SIZE "JSM_NAMESPACE_SIZE"
 /* Set by Flux. */
 #define HVD_ENV_FLUX_SIZE "FLUX_JOB_SIZE"
-/* Set by torchrun. */
+/* Set by torchrun: the number of nodes, and the name of the job. */
 #define HVD_ENV_TORCHRUN_SIZE "GROUP_WORLD_SIZE"
+#define HVD_ENV_TORCHRUN_ID "TORCHELASTIC_RUN_ID"
 /* hvd-info: the GPUs of the step. The plugin resets CUDA_VISIBLE_DEVICES to the value
  * that Slurm gave the whole step, so that each rank sees all GPUs of the step on its
  * node. */

@@ -45,7 +45,7 @@ ALLOWED = {
     'collectives/gpu/module': BASE + ['collectives/gpu', 'collectives/reduce'],
 }
 ALLOWED['collectives/core'] = BOOT + TRANSPORT + [
-    'collectives', 'collectives/agreement', 'collectives/gpu', 'collectives/p2p', 'collectives/trace',
+    'gpu_binding/agent', 'collectives', 'collectives/agreement', 'collectives/gpu', 'collectives/p2p', 'collectives/trace',
     'collectives/reduce', 'collectives/request', 'collectives/run', 'collectives/schedule', 'collectives/set',
     'collectives/tuner']
 ALLOWED['collectives/api'] = ALLOWED['collectives/core'] + ['collectives/core', 'pmix_boot/rendezvous']
