@@ -33,6 +33,7 @@ static const char *const task_variables[] = {
     HVD_ENV_TORCH_NODE,
     HVD_ENV_NODE_RANK,
     HVD_ENV_AGENT_RANKS,
+    HVD_ENV_AGENT_PLAN,
     HVD_ENV_DEFAULTS,
 };
 

@@ -138,11 +138,11 @@ void hvd_spank_task_agent_prepare(const struct hvd_spank_task *task)
         set_number(task, HVD_ENV_PET_NODE_RANK, task->rank);
     }
     set_number(task, HVD_ENV_PET_NPROC_PER_NODE, ranks);
-    hvd_spank_task_bind_node(task, sharing_ranks(task));
     if (task->plugin->options.is_verbose) {
         fprintf(stderr, "hvd: %s: one task, which starts the ranks of this node: %d\n",
                 host, task->typed_ranks > 0 ? task->typed_ranks : ranks);
     }
+    hvd_spank_task_bind_agent(task, sharing_ranks(task), ranks);
 }
 
 static void copy_default(const struct hvd_spank_task *task, const char *from,

@@ -13,9 +13,9 @@ struct hvd_spank_task;
  * user. */
 void hvd_spank_task_agent_find(struct hvd_spank_task *task);
 
-/* Lets the agent, and thereby its ranks, use all CPUs that the step has on this node, and
- * exports the variables of the node, so that torchrun needs no options. Values that the
- * user set stay. */
+/* Lets the agent use all CPUs that the step has on this node, plans the binding of its
+ * ranks, and exports the variables of the node, so that torchrun needs no options. Values
+ * that the user set stay. */
 void hvd_spank_task_agent_prepare(const struct hvd_spank_task *task);
 
 /* Passes MASTER_ADDR and MASTER_PORT on to torchrun. */

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_binding/agent/agent_plan.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/binding.h"
 #include "spank/plugin.h"
@@ -63,13 +64,16 @@ static void describe_gpus(const struct hvd_spank_task *task,
     step->visible_devices = task->has_gpus ? or_null(known->visible) : known->visible;
 }
 
-static int make_plan(const struct hvd_spank_task *task, const struct hvd_cpuset *mask,
-                     struct hvd_plan *plan, struct hvd_error *err)
+/* Plans for `ranks` ranks on this node. mask: the cpus to which Slurm has bound this
+ * task; NULL: they do not matter. */
+static int make_plan(const struct hvd_spank_task *task, int ranks,
+                     const struct hvd_cpuset *mask, struct hvd_plan *plan,
+                     struct hvd_error *err)
 {
     const struct hvd_spank_plugin *plugin = task->plugin;
     char visible[sizeof(plugin->step.visible)];
     struct hvd_binding_step step = {
-        .rank_count = task->placement.local_size,
+        .rank_count = ranks,
         .task_mask = mask,
         .options = {.mode = mode_of(task), .nic_off = plugin->options.keep_nic},
     };
@@ -124,14 +128,14 @@ static void export_threads(const struct hvd_spank_task *task, int threads)
 }
 
 /* Prints the binding in one piece, so that the lines of several nodes do not mix. */
-static void show_row(const struct hvd_spank_task *task, const struct hvd_plan *plan,
-                     const char *failure)
+static void show_plan(const struct hvd_spank_task *task, int ranks,
+                      const struct hvd_plan *plan, const char *failure)
 {
     char host[65] = "";
     char threads[32] = "";
     const struct hvd_spank_node_binding binding = {
         .host = host,
-        .ranks = task->placement.local_size,
+        .ranks = ranks,
         .is_isolated = task->is_isolated,
         .is_first_node = task->placement.node == 0,
         .failure = failure,
@@ -168,7 +172,7 @@ void hvd_spank_task_bind(const struct hvd_spank_task *task)
         return;
     }
     rc = hvd_affinity_get(&mask, &err);
-    rc = rc != 0 ? rc : make_plan(task, &mask, &plan, &err);
+    rc = rc != 0 ? rc : make_plan(task, task->placement.local_size, &mask, &plan, &err);
     if (rc != 0) {
         slurm_error("hvd: rank %d keeps the binding that Slurm chose: %s", task->rank,
                     err.text);
@@ -181,49 +185,91 @@ void hvd_spank_task_bind(const struct hvd_spank_task *task)
     }
     export_threads(task, count_threads(task, &plan, &mask, &bound));
     if (is_first && task->plugin->options.is_verbose) {
-        show_row(task, &plan, rc != 0 ? err.text : NULL);
+        show_plan(task, task->placement.local_size, &plan, rc != 0 ? err.text : NULL);
     }
     hvd_plan_finish(&plan);
 }
 
-/* Assigns all CPUs of the step to the only row of the plan. */
+/* Binds this task to all CPUs of the plan, and writes them to *bound. */
 static int bind_to_all(const struct hvd_plan *plan, struct hvd_cpuset *bound,
                        struct hvd_error *err)
 {
+    struct hvd_plan_row row = {.cpus = plan->allowed};
+    const struct hvd_plan whole = {.mode = plan->mode, .row_count = 1, .rows = &row};
     struct hvd_cpuset limit;
     int rc = hvd_affinity_limit(&limit, err);
 
-    plan->rows[0].cpus = plan->allowed;
-    return rc != 0 ? rc
-                   : hvd_apply_cpus(plan, plan->rows[0].local_rank, &limit, bound, err);
+    return rc != 0 ? rc : hvd_apply_cpus(&whole, 0, &limit, bound, err);
 }
 
-void hvd_spank_task_bind_node(const struct hvd_spank_task *task, int ranks)
+static void export_equal_threads(const struct hvd_spank_task *task, int ranks,
+                                 const struct hvd_cpuset *bound)
 {
     const struct hvd_topology *topology = &task->plugin->step.topology;
-    struct hvd_cpuset mask;
-    struct hvd_cpuset bound;
-    struct hvd_plan plan;
+    int threads;
+
+    if (ranks > 0) {
+        threads = hvd_topology_count_cores(topology, bound, HVD_NONE) / ranks;
+        export_threads(task, threads > 1 ? threads : 1);
+    }
+}
+
+/* Leaves the plan in the environment, for this step only: ranks may start other steps. */
+static int export_plan(const struct hvd_spank_task *task, const struct hvd_plan *plan,
+                       const struct hvd_cpuset *bound, struct hvd_error *err)
+{
+    char job[16];
+    char step[16];
+    char name[sizeof(job) + sizeof(step)];
+    char *text = NULL;
+    int rc = HVD_ERR_STATE;
+
+    if (spank_getenv(task->spank, HVD_ENV_SLURM_JOB, job, sizeof(job)) ==
+            ESPANK_SUCCESS &&
+        spank_getenv(task->spank, HVD_ENV_SLURM_STEP, step, sizeof(step)) ==
+            ESPANK_SUCCESS) {
+        snprintf(name, sizeof(name), "%s.%s", job, step);
+        text = hvd_agent_plan_write(plan, name, bound);
+    }
+    if (text != NULL) {
+        rc = hvd_spank_task_setenv(task->spank, HVD_ENV_AGENT_PLAN, text, true);
+        free(text);
+    }
+    return rc == 0 ? 0 : hvd_fail(err, rc, "cannot set %s", HVD_ENV_AGENT_PLAN);
+}
+
+/* Plans without the CPUs to which Slurm has bound the agent: its ranks may use all CPUs
+ * of the step. Ranks that see only a part of the GPUs get no plan, because they number
+ * these GPUs anew. */
+void hvd_spank_task_bind_agent(const struct hvd_spank_task *task, int ranks, int expected)
+{
+    const int rows = ranks > 0 ? ranks : expected;
+    const bool is_verbose = task->plugin->options.is_verbose && !task->is_isolated;
+    struct hvd_cpuset bound = {{0}};
+    struct hvd_plan plan = {0};
     struct hvd_error err = {0};
     int rc;
 
     if (!task->plugin->step.has_topology) {
         return;
     }
-    rc = hvd_affinity_get(&mask, &err);
-    bound = mask;
-    rc = rc != 0 ? rc : make_plan(task, &mask, &plan, &err);
+    rc = hvd_affinity_get(&bound, &err);
+    if (rc == 0) {
+        rc = make_plan(task, rows, task->is_isolated ? &bound : NULL, &plan, &err);
+    }
     if (rc == 0) {
         rc = bind_to_all(&plan, &bound, &err);
-        hvd_plan_finish(&plan);
     }
+    export_equal_threads(task, ranks, &bound);
+    if (rc == 0 && !task->is_isolated) {
+        rc = export_plan(task, &plan, &bound, &err);
+    }
+    if (plan.row_count > 0 && is_verbose) {
+        show_plan(task, rows, &plan, rc != 0 ? err.text : NULL);
+    }
+    hvd_plan_finish(&plan);
     if (rc != 0) {
         slurm_error("hvd: the ranks of this node keep the binding that Slurm chose: %s",
                     err.text);
-    }
-    if (ranks > 0) {
-        int threads = hvd_topology_count_cores(topology, &bound, HVD_NONE) / ranks;
-
-        export_threads(task, threads > 1 ? threads : 1);
     }
 }

@@ -10,10 +10,13 @@ struct hvd_spank_task;
  * binding. */
 void hvd_spank_task_bind(const struct hvd_spank_task *task);
 
-/* Binds a task that starts the ranks of its node to all CPUs that the step has there,
- * unless the user chose another binding. Divides the cores among the threads of its
- * `ranks` ranks. If `ranks` is 0 or negative, their number is unknown, and the numbers of
- * threads stay unset. */
-void hvd_spank_task_bind_node(const struct hvd_spank_task *task, int ranks);
+/* Binds an agent, the task that starts the ranks of its node, to all CPUs that the step
+ * has there, unless the user chose another binding. Divides the cores among the threads
+ * of its `ranks` ranks, and leaves the plan for them in HVD_AGENT_PLAN; with
+ * --hvd=verbose prints it. If `ranks` is 0 or negative, their number is unknown: the
+ * numbers of threads stay unset, and the plan is for `expected` ranks. A failure is a
+ * warning. */
+void hvd_spank_task_bind_agent(const struct hvd_spank_task *task, int ranks,
+                               int expected);
 
 #endif

@@ -35,3 +35,18 @@ in_line()
 {
     "$@" | sort | paste -sd ' '
 }
+
+# install_torchrun: puts torchrun into $home/bin. Debian 12's fails in Python 3.11, where Std.from_str finds no member
+# for 0.
+install_torchrun()
+{
+    cat >"$home/bin/torchrun" <<'PY'
+#!/usr/bin/python3
+from torch.distributed.elastic.multiprocessing import Std
+from torch.distributed.run import main
+if Std.from_str('0') is None:
+    Std.from_str = classmethod(lambda cls, text: cls.NONE)
+main()
+PY
+    chmod -R a+rX "$home/bin" && chmod a+x "$home/bin/torchrun"
+}

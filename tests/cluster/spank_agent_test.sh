@@ -57,15 +57,7 @@ if ! /usr/bin/python3 -c 'import torch.distributed.run' 2>/dev/null; then
     tap_skip 'DistributedDataParallel' 'needs python3-torch'
     tap_done
 fi
-# Replaces the stand-in by torchrun. Debian 12's fails in Python 3.11, where Std.from_str finds no member for 0.
-cat >"$home/bin/torchrun" <<'PY'
-#!/usr/bin/python3
-from torch.distributed.elastic.multiprocessing import Std
-from torch.distributed.run import main
-if Std.from_str('0') is None:
-    Std.from_str = classmethod(lambda cls, text: cls.NONE)
-main()
-PY
+install_torchrun
 cat >"$home/ddp.py" <<'PY'
 import os, torch
 import torch.distributed as dist

@@ -217,6 +217,7 @@ static void test_nested(void)
     setenv(HVD_ENV_NIC, "mlx5_0:1", 1);
     setenv(HVD_ENV_UCX_NET_DEVICES, "mlx5_0:1", 1);
     setenv("RANK", "3", 1);
+    setenv(HVD_ENV_AGENT_PLAN, "1.0 0;0 - -", 1);
     setenv("OMP_NUM_THREADS", "10", 1);
     setenv("MASTER_PORT", "29500", 1);
     setenv(HVD_ENV_DEFAULTS, "RANK,OMP_NUM_THREADS,MKL_NUM_THREADS", 1);
@@ -237,6 +238,7 @@ static void test_nested(void)
     side_type_hvd(NULL);
     tap_ok(side_has_variable(HVD_ENV_RANK, NULL) &&
                side_has_variable(HVD_ENV_LAUNCH, NULL) &&
+               side_has_variable(HVD_ENV_AGENT_PLAN, NULL) &&
                side_has_variable(HVD_ENV_UCX_NET_DEVICES, NULL),
            "an srun inside a rank drops that rank's variables");
     tap_ok(

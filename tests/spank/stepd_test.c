@@ -263,6 +263,87 @@ static void test_agent(void)
     side_finish(&plugin);
 }
 
+static const char *wanted_rows;
+
+/* Compares the rows of HVD_AGENT_PLAN; the cpus before them are those of this machine. */
+static bool has_wanted_rows(void)
+{
+    const char *plan = fake_step_getenv("HVD_AGENT_PLAN");
+    const char *rows = plan != NULL ? strchr(plan, ';') : NULL;
+
+    fprintf(stderr, "HVD_AGENT_PLAN is %s\n", plan != NULL ? plan : "unset");
+    return rows != NULL && strncmp(plan, "12.3 ", 5) == 0 &&
+           strcmp(rows, wanted_rows) == 0;
+}
+
+static void task_has_rows(struct fake_plugin *plugin, const char *rows,
+                          const char *promise)
+{
+    wanted_rows = rows;
+    tap_ok(run_task(plugin, has_wanted_rows) == 0, "%s", promise);
+}
+
+/* Starts the plugin in torchrun on a node with two sockets, whose GPUs 0 to 3 are on
+ * socket 0 and 4 to 7 on socket 1. */
+static void begin_planned(struct fake_plugin *plugin, const char *text, int count,
+                          char **command)
+{
+    char topology[512];
+    char *words[] = {"pythonpath=/usr", topology};
+
+    snprintf(topology, sizeof(topology), "topology=%s", dgx_path);
+    side_enter_step();
+    fake_step = (struct fake_step){
+        .nodes = 1, .tasks = 1, .local_tasks = 1, .words = count, .command = command};
+    fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "1");
+    fake_step_setenv("SLURM_JOB_ID", "12");
+    fake_step_setenv("SLURM_STEP_ID", "3");
+    fake_step_setenv("SLURM_STEP_GPUS", "0,4");
+    fake_step_setenv("CUDA_VISIBLE_DEVICES", "0,4");
+    side_start_with(plugin, text, 2, words);
+    plugin->user_init(NULL, 0, NULL);
+}
+
+static void test_agent_plan(void)
+{
+    static char *torchrun[] = {"torchrun", "train.py"};
+    static char *by_gpu[] = {"torchrun", "--nproc-per-node=gpu", "train.py"};
+    static char *one[] = {"torchrun", "--nproc-per-node=1", "train.py"};
+    static const char rows[] = ";0-19,40-59 0 mlx5_0:1;20-39,60-79 1 mlx5_2:1";
+    struct fake_plugin plugin;
+
+    begin_planned(&plugin, "on", 2, torchrun);
+    task_has_rows(&plugin, rows,
+                  "each rank of torchrun gets the cores, memory node and network card "
+                  "near its GPU");
+    task_has(&plugin, "-UCX_NET_DEVICES -HVD_CPUS -HVD_NIC",
+             "torchrun itself gets no rank's binding");
+    fake_step_setenv("HVD_AGENT_PLAN", "1.1 0;0 - -");
+    task_has_rows(&plugin, rows, "the plan of an outer step is replaced");
+    side_finish(&plugin);
+    begin_planned(&plugin, "on", 3, by_gpu);
+    task_has_rows(&plugin, rows, "also with --nproc-per-node=gpu");
+    side_finish(&plugin);
+    begin_planned(&plugin, "on", 3, one);
+    task_has_rows(&plugin, ";0-19,40-59 0 mlx5_0:1",
+                  "the number of ranks on torchrun's command line counts");
+    side_finish(&plugin);
+    begin_planned(&plugin, "bind=none,nic=off", 2, torchrun);
+    task_has_rows(&plugin, ";- - -;- - -", "bind=none and nic=off hold for these ranks");
+    side_finish(&plugin);
+    begin_planned(&plugin, "on", 2, torchrun);
+    fake_step_setenv("SLURMD_TRES_BIND", "gpu:single:1");
+    task_has(&plugin, "-HVD_AGENT_PLAN PET_NNODES=1",
+             "ranks whose GPUs are hidden from each other get no plan");
+    side_finish(&plugin);
+    begin_planned(&plugin, "tasks=keep", 2, torchrun);
+    task_has(&plugin, "-HVD_AGENT_PLAN", "neither does a task that is a rank itself");
+    side_finish(&plugin);
+    begin_planned(&plugin, "verbose", 2, torchrun);
+    task_has(&plugin, "+HVD_AGENT_PLAN", "with verbose, the ranks get the same plan");
+    side_finish(&plugin);
+}
+
 static cpu_set_t all_cpus;
 
 static bool has_all_cpus(void)
@@ -709,6 +790,7 @@ int main(int count, char **arguments)
     test_torch();
     test_place();
     test_agent();
+    test_agent_plan();
     test_agent_cpus();
     test_agent_without_gpus();
     test_service();

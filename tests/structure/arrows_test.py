@@ -20,7 +20,7 @@ ALLOWED = {
     'pmix_boot/rendezvous': BASE + ['pmix_boot/sock'],
     'pmix_boot': BASE + ['pmix_boot/sock', 'pmix_boot/rendezvous'],
     'pmix_boot/hvdrun': BOOT + ['pmix_boot/rendezvous', 'gpu_binding'],
-    'spank': BASE + ['gpu_binding', 'pmix_boot', 'pmix_boot/rendezvous'],
+    'spank': BASE + ['gpu_binding', 'gpu_binding/agent', 'pmix_boot', 'pmix_boot/rendezvous'],
     'collectives': BASE, # hvd.h
     'collectives/reduce': BASE + ['collectives'],
     'collectives/tuner': BASE,
