@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The network interface that the user has chosen for the connections of a job."""
+"""The network interface and the ports that the user has chosen for the connections of a job."""
 
+import errno
 import fcntl
 import os
+import random
 import socket
 import struct
 
@@ -35,3 +37,24 @@ def chosen_address(names=None):
     except OSError as error:
         raise ValueError(f"network interface '{name}' has no IPv4 address on {socket.gethostname()} "
                          f'({error.strerror}): name one that has first in {source}') from None
+
+
+def on_chosen_port(bind):
+    """Calls bind(port) with ports of HVD_PORT_RANGE, in random order, until one is free, and
+    returns its result. If no range is set, the port is 0, which means any. ValueError if the range
+    is invalid; OSError if all its ports are in use."""
+    text = os.environ.get('HVD_PORT_RANGE') or '0-0'
+    try:
+        first, last = map(int, text.split('-'))
+        if not 0 <= first <= last <= 65535:
+            raise ValueError
+    except ValueError:
+        raise ValueError(f"HVD_PORT_RANGE is '{text}', but must be two TCP ports, such as "
+                         '60001-63000') from None
+    for port in random.sample(range(first, last + 1), last + 1 - first):
+        try:
+            return bind(port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+    raise OSError(f'all TCP ports of HVD_PORT_RANGE={text} are in use on this host')

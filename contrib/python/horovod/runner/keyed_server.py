@@ -5,7 +5,6 @@ handshake gets a thread of its own."""
 
 import contextlib
 import errno
-import os
 import random
 import secrets
 import selectors
@@ -13,7 +12,7 @@ import socket
 import threading
 import time
 
-from horovod.runner import keyed_channel
+from horovod.runner import interfaces, keyed_channel
 
 _PATIENCE = 30  # seconds that stop() waits for all clients to leave
 _PROOF_SECONDS = 5  # the time limit of a handshake
@@ -110,23 +109,8 @@ class _Stranger:
 
 
 def _listen(host):
-    """Returns a listening socket, on a port of HVD_PORT_RANGE if that is set. ValueError if the
-    range is invalid; OSError if all its ports are in use."""
-    text = os.environ.get('HVD_PORT_RANGE') or '0-0'
-    try:
-        first, last = map(int, text.split('-'))
-        if not 0 <= first <= last <= 65535:
-            raise ValueError
-    except ValueError:
-        raise ValueError(f"HVD_PORT_RANGE is '{text}', but must be two TCP ports, such as "
-                         '60001-63000') from None
-    for port in random.sample(range(first, last + 1), last + 1 - first):
-        try:
-            return socket.create_server((host, port), backlog=1024)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE:
-                raise
-    raise OSError(f'all TCP ports of HVD_PORT_RANGE={text} are in use on this host')
+    """Returns a listening socket on a port that interfaces.on_chosen_port allows."""
+    return interfaces.on_chosen_port(lambda port: socket.create_server((host, port), backlog=1024))
 
 
 class _Door:
