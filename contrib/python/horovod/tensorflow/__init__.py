@@ -8,6 +8,7 @@ require('tensorflow')  # before imports that fail with unsupported versions
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.util import gpu_available, split_list
 from horovod.tensorflow import elastic, mpi_ops, util
+from horovod.tensorflow.cluster_resolver import ClusterResolver
 from horovod.tensorflow.compression import Compression
 from horovod.tensorflow.functions import (BroadcastGlobalVariablesHook, allgather_object,
                                           broadcast_global_variables, broadcast_object,
