@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# front_end_test.sh MODULE...: runs test modules of tests/python on two nodes with two ranks each, under
-# `srun --hvd`, with the installed package horovod and the Python of HVD_TEST_PYTHON.
+# front_end_test.sh PROGRAM ARGUMENT...: runs a program of tests/python that starts jobs: each with two ranks on each of
+# two nodes, under `srun --hvd`, with the installed package horovod and the Python of HVD_TEST_PYTHON.
 . "$(dirname "$0")/harness.sh"
 
 python=${HVD_TEST_PYTHON:-/usr/bin/python3}
@@ -22,13 +22,17 @@ bring_python()
     done
 }
 
-# Copies tests/python, and writes a launcher for its launch.py, which gives the launcher hvdrun's options.
+# Copies tests/python, and writes a launcher for its programs, which give the launcher hvdrun's options. The launcher
+# starts torchrun once on each node.
 bring_tests()
 {
     cp -r "$tests_dir/../python" "$home/tests"
     cat >"$home/on_nodes" <<'SH'
 #!/bin/sh
 shift 2 # -np 4
+case "$*" in
+*torch.distributed.run*) PET_NPROC_PER_NODE=2 exec srun --hvd -N 2 "$@" ;;
+esac
 exec srun --hvd -N 2 --ntasks-per-node=2 "$@"
 SH
     mkdir "$home/tmp"
@@ -43,4 +47,4 @@ bring_tests
 bring_python || tap_skip_all "the nodes cannot be given $python"
 as_user HVD_TEST_PYTHON="$python" HVD_TEST_NEEDS="${HVD_TEST_NEEDS:-torch}" TMPDIR="$home/tmp" \
     HVD_TEST_LAUNCHER="$home/on_nodes" PYTHONPATH="$home/tests/on_mxnet" \
-    /usr/bin/python3 "$home/tests/launch.py" 4 "$@"
+    /usr/bin/python3 "$home/tests/$1" "${@:2}"

@@ -21,6 +21,10 @@ class Report:
         print('ok' if good else 'not ok', self.count, '-', promise, flush=True)
         launch.comment('' if good else comment)
 
+    def skip(self, promise, reason):
+        self.count += 1
+        print('ok', self.count, '-', promise, '# SKIP', reason, flush=True)
+
     def done(self):
         """Prints the plan; returns the exit status for the program."""
         print(f'1..{self.count}')

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of contrib/docs/frameworks.md: each framework trains on all ranks of a job, started by
+hvd's launcher or by torchrun. Prints TAP; a framework that this Python lacks is skipped.
+
+    frameworks_check.py RANKS [--torchrun] [NAME...]    all frameworks by default
+
+Each script of frameworks/ trains on data that differ between ranks, and prints
+``rank 0 of 2 over hvd: 0.481858``. The last number is the sum of the weights, which all ranks have
+in common only if they have averaged their gradients."""
+
+import argparse
+import collections
+import os
+import re
+import sys
+
+import launch
+from report import Report
+
+FOLDER = os.path.join(launch.HERE, 'frameworks')
+TORCHRUN = ['-m', 'torch.distributed.run']
+SAID = re.compile(r'rank (\d+) of (\d+) over (\w+): (-?[\d.]+)')
+
+# modules: what the script imports; backend: whose collectives it must use; by_torchrun: whether the
+# test with torchrun covers it
+Framework = collections.namedtuple('Framework', 'script modules backend by_torchrun')
+FRAMEWORKS = {
+    'ddp': Framework('with_ddp', 'torch', 'hvd', True),
+    'trainer': Framework('with_trainer', 'torch, lightning', 'hvd', False),
+    'fabric': Framework('with_fabric', 'torch, lightning', 'hvd', False),
+    'accelerate': Framework('with_accelerate', 'torch, accelerate', 'hvd', False),
+    'transformers': Framework('with_transformers', 'torch, transformers, accelerate', 'hvd', False),
+    'tensorflow': Framework('with_mirrored', 'tensorflow', 'grpc', False),
+}
+
+
+def check(report, ranks, name, by_torchrun):
+    """Runs the script and compares what its ranks say with each other."""
+    framework = FRAMEWORKS[name]
+    script = os.path.join(FOLDER, f'{framework.script}.py')
+    status, output = launch.run_ranks(ranks, [*(TORCHRUN if by_torchrun else []), script],
+                                      TF_CPP_MIN_LOG_LEVEL='3')
+    said = SAID.findall(output)
+    numbers = sorted(int(rank) for rank, *_ in said)
+    common = {tuple(rest) for _, *rest in said}
+    good = (status == 0 and numbers == list(range(ranks)) and len(common) == 1 and
+            next(iter(common))[:2] == (str(ranks), framework.backend))
+    line = f'{name}, started by torchrun' if by_torchrun else name
+    report.line(good, f'{line}: {ranks} ranks train '
+                f'together over {framework.backend}', f'exit status {status}\n{output}')
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument('ranks', type=int)
+    parser.add_argument('names', nargs='*', choices=[*FRAMEWORKS, []])
+    parser.add_argument('--torchrun', action='store_true')
+    arguments = parser.parse_intermixed_args()
+    report = Report()
+    for name in arguments.names or FRAMEWORKS:
+        reason = launch.missing(arguments.ranks, FRAMEWORKS[name].modules)
+        if arguments.torchrun and not FRAMEWORKS[name].by_torchrun:
+            reason = 'not tried with torchrun'
+        if reason:
+            report.skip(f'{name} trains', reason)
+        else:
+            check(report, arguments.ranks, name, arguments.torchrun)
+    return report.done()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
