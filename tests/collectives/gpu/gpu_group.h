@@ -26,7 +26,7 @@ struct gpu_group {
 struct gpu_group gpu_group_open(const char *name, const int64_t *counts, int count,
                                 void *stream);
 
-/* Frees the memory on the host. That on the GPU stays until the process ends. */
+/* Frees the memory on the host. The memory on the GPU stays until the process ends. */
 void gpu_group_close(struct gpu_group *group);
 
 float gpu_group_value(int rank, int tensor, int round, int64_t i);
