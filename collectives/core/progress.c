@@ -370,9 +370,9 @@ void hvd_progress_try_poll(struct hvd_job *job)
     }
 }
 
-/* Whether the progress thread polls in any case, because it sleeps only until a set time,
- * which is later than the last message. The thread stores that time before it tries to
- * get the lock. */
+/* Whether the progress thread needs no notification after a message. It needs none if it
+ * wakes up by itself: it sleeps until a time that it has set since the last message. It
+ * sets that time before it tries to get the lock, so it cannot sleep longer unseen. */
 static bool is_thread_due(const struct hvd_job *job)
 {
     return atomic_load(&job->progress.thread_wakes_ns) >

@@ -105,8 +105,8 @@ bool hvd_wakeup_ignore_net(const struct hvd_wakeup *wakeup);
 void hvd_wakeup_end_sleep(struct hvd_wakeup *wakeup);
 
 /* Step 3: sleep until an event or until_ns (-1: no limit). hvd_wakeup_sleep is for the
- * driver. hvd_wakeup_sleep_idle is for the progress thread without the lock, and drains
- * thread_event. */
+ * thread that drives the job, hvd_wakeup_sleep_idle for the progress thread while it does
+ * not hold the progress lock; the latter drains thread_event. */
 void hvd_wakeup_sleep(struct hvd_wakeup *wakeup, int64_t until_ns);
 void hvd_wakeup_sleep_idle(struct hvd_wakeup *wakeup, int64_t until_ns);
 

@@ -23,7 +23,7 @@ struct hvd_segments {
 int hvd_segments_init(struct hvd_segments *segments, int count);
 void hvd_segments_forget(struct hvd_segments *segments); /* sets all data to NULL */
 
-/* Makes segments of a single array. Returns 0 or HVD_ERR_NOMEM. */
+/* Makes segments that consist of one array. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_segments_init_one(struct hvd_segments *segments, void *data, int64_t bytes);
 void hvd_segments_finish(struct hvd_segments *segments); /* a zeroed struct is fine */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps that allgather, alltoall and broadcast by cross-memory attach share. */
+/* Steps of cross-memory attach, which allgather, alltoall and broadcast have in common. */
 #include "collectives/schedule/schedule_cma.h"
 
 #include "collectives/schedule/schedule_steps.h"

@@ -60,8 +60,8 @@ struct hvd_set {
     bool has_joins;
     /* the number of queues that run batches side by side: HVD_PRIORITIES or 1 */
     int priorities;
-    /* the name that its members gave at its creation; NULL: all ranks have added the
-     * set */
+    /* the name that its members chose when they created the set; NULL: all ranks have
+     * added it, without a name */
     char *name;
     enum hvd_set_state state;
     int abort_status; /* the status with which its tensors fail; 0: not aborted */

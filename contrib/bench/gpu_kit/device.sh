@@ -41,7 +41,8 @@ trap 'rm -rf "$work"' EXIT
 
 # --- surroundings ---
 
-# Copies only the libraries that this machine lacks: torch searches this folder, too, but must find its own.
+# Copies the kit's libraries that this machine lacks, and no others: torch searches this folder, too, and must find
+# the libraries that it was built with.
 choose_libraries()
 {
     local here file

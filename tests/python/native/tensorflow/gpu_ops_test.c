@@ -68,8 +68,9 @@ static bool holds(const void *memory, int count, float value)
         is_good = got[i] == value;
     }
     if (!is_good) {
-        fprintf(stderr, "# rank %d: %g .. %g, not %g\n", rank, (double)got[0],
-                (double)got[count - 1], (double)value);
+        fprintf(stderr,
+                "# rank %d: the first element is %g, the last %g; all must be %g\n", rank,
+                (double)got[0], (double)got[count - 1], (double)value);
     }
     return is_good;
 }

@@ -132,7 +132,7 @@ class Recorder:
         self.end()
         self._calls = deque()
         self._size = size
-        self._dropped = Counter()  # {line, see Call: how many of its calls are no longer kept}
+        self._dropped = Counter()  # by Call.line: number of calls that are no longer kept
         self._numbers = count()
         self._groups = {}
         self._store, self._rank, self._ranks = store, rank, ranks
