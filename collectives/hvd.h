@@ -430,6 +430,12 @@ int hvd_stop_on_signals(void);
  * does the work of hvd_stop_on_signals. One thread at a time. */
 int hvd_should_stop(struct hvd_error *err);
 
+/* Makes this process end with `status` when it returns from main or calls exit, whatever
+ * status it passes. For front ends in languages that cannot change it at that time, such
+ * as Python. Handlers that were registered by atexit before this call do not run. Returns
+ * 0 or HVD_ERR_NOMEM. Any thread. */
+int hvd_set_exit_status(int status);
+
 /* --- process sets ----------------------------------------------------------------------
  * A process set consists of some of the job's ranks and has collectives of its own. Sets
  * may overlap and run at the same time. Set 0 is the global one.

@@ -134,6 +134,7 @@ static void warn_of_isolation(const struct hvd_spank_task *task)
 static void export_words(const struct hvd_spank_task *task)
 {
     const struct hvd_spank_options *options = &task->plugin->options;
+    char step[HVD_SPANK_STEP_BYTES];
 
     if (options->report[0] != '\0') {
         hvd_spank_task_setenv(task->spank, HVD_ENV_REPORT, options->report, true);
@@ -144,8 +145,8 @@ static void export_words(const struct hvd_spank_task *task)
     if (options->has_all_ranks) {
         hvd_spank_task_setenv(task->spank, HVD_ENV_TIMELINE_RANKS, "all", true);
     }
-    if (options->has_requeue) {
-        hvd_spank_task_setenv(task->spank, HVD_ENV_REQUEUE, "1", true);
+    if (options->has_requeue && hvd_spank_task_step_name(task, step)) {
+        hvd_spank_task_setenv(task->spank, HVD_ENV_REQUEUE, step, true);
     }
     if (options->is_verbose && task->placement.local_rank == 0) {
         hvd_spank_task_setenv(task->spank, HVD_ENV_LOG_LEVEL, "info", false);

@@ -19,6 +19,20 @@ void hvd_spank_task_record(void *spank, const char *name, const char *value)
     spank_setenv(spank, HVD_ENV_EXPORTED, text, true);
 }
 
+bool hvd_spank_task_step_name(const struct hvd_spank_task *task,
+                              char name[HVD_SPANK_STEP_BYTES])
+{
+    char job[HVD_SPANK_STEP_BYTES];
+    char step[HVD_SPANK_STEP_BYTES];
+
+    return spank_getenv(task->spank, HVD_ENV_SLURM_JOB, job, sizeof(job)) ==
+               ESPANK_SUCCESS &&
+           spank_getenv(task->spank, HVD_ENV_SLURM_STEP, step, sizeof(step)) ==
+               ESPANK_SUCCESS &&
+           snprintf(name, HVD_SPANK_STEP_BYTES, "%s.%s", job, step) <
+               HVD_SPANK_STEP_BYTES;
+}
+
 int hvd_spank_task_setenv(void *spank, const char *name, const char *value,
                           bool overwrite)
 {

@@ -7,6 +7,15 @@
 
 struct hvd_spank_task;
 
+enum {
+    HVD_SPANK_STEP_BYTES = 32
+};
+
+/* Writes the step as JOB.STEP. A variable that contains it can be told from one that a
+ * rank's own steps inherit. Returns false if Slurm has not set both numbers. */
+bool hvd_spank_task_step_name(const struct hvd_spank_task *task,
+                              char name[HVD_SPANK_STEP_BYTES]);
+
 /* Sets a variable of the task. If overwrite is false, an existing variable stays, which
  * is no failure. It is a hvd_env_setter with the spank handle as its context. */
 int hvd_spank_task_setenv(void *spank, const char *name, const char *value,

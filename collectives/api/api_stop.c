@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The public interface: signals that ask a job to stop, and the answer that all ranks
- * agree on. */
+/* The public interface: signals that ask a job to stop, the answer that all ranks agree
+ * on, and the exit status of a process that has stopped. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "collectives/api/api_start.h"
@@ -138,4 +140,26 @@ HVD_EXPORT int hvd_should_stop(struct hvd_error *err)
         return status;
     }
     return watched[asked >> 32 != 0 ? 0 : 1];
+}
+
+/* --- the exit status --- */
+
+static _Atomic int exit_status;
+static _Atomic pid_t exit_owner; /* the process whose status it is; 0: none */
+
+static void exit_with_status(void)
+{
+    if (atomic_load(&exit_owner) == getpid()) {
+        fflush(NULL);
+        _exit(atomic_load(&exit_status));
+    }
+}
+
+HVD_EXPORT int hvd_set_exit_status(int status)
+{
+    atomic_store(&exit_status, status);
+    if (atomic_exchange(&exit_owner, getpid()) == 0 && atexit(exit_with_status) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    return 0;
 }

@@ -51,7 +51,8 @@
  * schedules it. */
 #define HVD_ENV_THREAD_AFFINITY "HOROVOD_THREAD_AFFINITY"
 /* 1: after SIGUSR1 has made hvd.should_stop() return True, rank 0 requeues the Slurm job
- * when all ranks have come to the end of the script, see slurm.md. Default: 0. */
+ * when all ranks have come to the end of the script, see slurm.md. JOB.STEP: the same in
+ * this step only. Default: 0. */
 #define HVD_ENV_REQUEUE "HVD_REQUEUE"
 /* 1: process sets may be added and removed after hvd.init(). Default: 0. */
 #define HVD_ENV_DYNAMIC_SETS "HOROVOD_DYNAMIC_PROCESS_SETS"

@@ -154,8 +154,8 @@ works 'the tasks of a job array are jobs of their own' "^$pairs\$" \
 works 'the ranks of a requeued job find each other again' '^0/2=3 0/2=3 1/2=3 1/2=3( .*JOB REQUEUE.*)?$' './requeue requeued'
 works 'SIGUSR1 makes a step with --hvd=requeue stop, and the job start again where it has stopped' \
     '^hvd: job [0-9]+ is requeued run 0 from 0 run 1 from 3( .*JOB REQUEUE.*)?$' './requeue trains'
-is_refused 'SIGUSR1 before the first step ends the job with exit code 93' \
-    '^exit 93 hvd: job [0-9]+ is not requeued: SIGUSR1 arrived before the first step.* run 0 from 0' \
+is_refused 'SIGUSR1 before the first should_stop() ends the job with exit code 93' \
+    '^exit 93 hvd: job [0-9]+ is not requeued: SIGUSR1 arrived before should_stop.* run 0 from 0' \
     'sbatch --wait --parsable -N2 -n2 -o early.%j early >job.$$; code=$?; cat early.$(cat job.$$)
     echo exit $code; exit $code'
 

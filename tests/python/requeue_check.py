@@ -9,11 +9,11 @@ import tempfile
 import launch
 from report import run_check
 
-# Rank 1 gets a signal after three steps. Rank 0 comes to its end first; `last` runs on rank 1 half a
-# second later.
+# Rank 1 gets a signal after WHEN steps. Rank 0 comes to its end first; rank 1 runs LAST half a second
+# later.
 SCRIPT = '''
 import os, signal, sys, time
-os.environ['SLURM_JOB_ID'] = '12'
+os.environ.update({variables})
 os.chdir('{folder}')
 import horovod.common.basics as hvd
 hvd.init()
@@ -32,66 +32,103 @@ if hvd.rank() == 1:
 SCONTROL = '''#!/bin/sh
 echo "$*" >>{folder}/calls
 case $1 in
-show) echo 'JobId=12 Requeue={requeue} Restarts=0 BatchFlag=1' ;;
+show) echo 'JobId=12 Requeue={requeue} Restarts=0 BatchFlag={batch} JobState={state}' ;;
 requeue) {answer} ;;
 esac
 '''
+JOB = {'SLURM_JOB_ID': '12', 'SLURM_STEP_ID': '3'}
+SAVE = 'open("saved", "w").close()'
+FAIL_AND_LEAVE = '''try:
+        raise ValueError("disk full")
+    finally:
+        hvd.shutdown()'''
 
 
-def run(facts=1, answer='test -e saved', requeue=True, when=3, name='SIGUSR1',
-        last='open("saved", "w").close()', **environment):
-    """Runs two ranks. Returns hvdrun's exit status, their output, and the calls of scontrol, which
-    refuses to requeue the job by default if rank 1 has not saved yet."""
-    with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
-        path = os.path.join(folder, 'scontrol')
-        with open(path, 'w') as file:
-            file.write(SCONTROL.format(folder=folder, requeue=facts, answer=answer))
-        os.chmod(path, 0o755)
-        calls = os.path.join(folder, 'calls')
-        open(calls, 'w').close()
-        script = SCRIPT.format(folder=folder, requeue=requeue, when=when, signal=name, last=last)
-        environment['PATH'] = folder + ':' + os.environ['PATH']
-        status, output = launch.run_ranks(2, ['-c', script], **environment)
-        with open(calls) as file:
-            return status, output, file.read().splitlines()
+class Run:
+    """Two ranks that are stopped. ``calls``: those of scontrol, which refuses to requeue the job by
+    default if rank 1 has not saved yet."""
+
+    def __init__(self, variables=None, requeue=True, when=3, name='SIGUSR1', last=SAVE, facts=1, batch=1,
+                 state='RUNNING', answer='test -e saved', **environment):
+        with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
+            self.folder = folder
+            self._write('scontrol', SCONTROL.format(folder=folder, requeue=facts, batch=batch, state=state,
+                                                    answer=answer))
+            os.chmod(os.path.join(folder, 'scontrol'), 0o755)
+            self._write('calls', '')
+            script = SCRIPT.format(variables=JOB if variables is None else variables, folder=folder,
+                                   requeue=requeue, when=when, signal=name, last=last)
+            self.status, self.output = launch.run_ranks(
+                2, ['-c', script], PATH=folder + ':' + os.environ['PATH'], **environment)
+            with open(os.path.join(folder, 'calls')) as file:
+                self.calls = file.read().splitlines()
+
+    def _write(self, name, text):
+        with open(os.path.join(self.folder, name), 'w') as file:
+            file.write(text)
+
+    def has(self, status, calls, text=''):
+        return self.status == status and self.calls == calls and text in self.output
+
+    def __str__(self):
+        return f'status {self.status}, calls of scontrol: {self.calls}\n{self.output}'
 
 
-def told(status, output, calls):
-    return f'status {status}, calls of scontrol: {calls}\n{output}'
+SHOW, REQUEUE = 'show job -o 12', 'requeue 12'
+
+
+def check_requeued(report):
+    run = Run()
+    report.line(run.has(0, [SHOW, REQUEUE], 'hvd: job 12 is requeued'),
+                'after SIGUSR1 rank 0 requeues the job when all ranks have saved', run)
+    run = Run(last=f'{SAVE}\n    hvd.shutdown()')
+    report.line(run.has(0, [SHOW, REQUEUE]), 'a script may call shutdown()', run)
+    run = Run({**JOB, 'SLURM_ARRAY_JOB_ID': '12', 'SLURM_ARRAY_TASK_ID': '7'})
+    report.line(run.has(0, [f'{SHOW}_7', f'{REQUEUE}_7']), 'of a job array, only this task is requeued', run)
+    for value, calls, promise in (('1', [SHOW, REQUEUE], 'HVD_REQUEUE=1 does the same'),
+                                  ('12.3', [SHOW, REQUEUE], 'HVD_REQUEUE may name the step'),
+                                  ('12.2', [], 'HVD_REQUEUE of an outer step has no effect')):
+        run = Run({**JOB, 'HVD_REQUEUE': value}, requeue=False)
+        report.line(run.has(0, calls), promise, run)
+    run = Run(requeue=False)
+    report.line(run.has(0, []), 'nothing is requeued unless somebody has asked for it', run)
+
+
+def check_not_requeued(report):
+    run = Run(name='SIGTERM')
+    report.line(run.has(0, [SHOW]), 'after SIGTERM Slurm requeues the job itself, or it was cancelled', run)
+    for last, promise in (('raise ValueError("disk full")', 'an exception'),
+                          (FAIL_AND_LEAVE, 'an exception, and leaves the job by shutdown()')):
+        run = Run(last=last)
+        report.line(run.has(1, [SHOW], 'ValueError: disk full'),
+                    f'the job is not requeued if a rank ends by {promise}', run)
+    cancel = f'{SAVE}\n    os.kill(os.getpid(), signal.SIGTERM)'
+    run = Run(last=cancel, state='CANCELLED')
+    report.line(run.has(0, [SHOW, SHOW], 'hvd: job 12 is not requeued, because it was cancelled'),
+                'a job that was cancelled while it saved is not requeued', run)
+    run = Run(last=cancel, state='TIMEOUT')
+    report.line(run.has(0, [SHOW, SHOW, REQUEUE]), 'a job that reached its limit while it saved is requeued', run)
+    run = Run(when=0)
+    report.line(run.has(93, [SHOW], 'hvd: job 12 is not requeued: SIGUSR1 arrived before should_stop() was'),
+                'a run that is stopped at once may save, and ends with 93', run)
+
+
+def check_refused(report):
+    run = Run(answer='echo "slurm_requeue error: Job is busy" >&2; exit 1')
+    report.line(run.has(1, [SHOW, REQUEUE], 'hvd: the job is not requeued: scontrol requeue: slurm_requeue '
+                        'error: Job is busy'), 'a refusal of Slurm is an error', run)
+    run = Run(facts=0)
+    report.line(run.has(1, [SHOW], 'job 12 could not be requeued later, because it was submitted with '
+                        '--no-requeue'), 'a job that Slurm would refuse fails at the first should_stop()', run)
+    run = Run(batch=0, answer='echo "Only batch jobs are accepted" >&2; exit 1')
+    report.line(run.has(1, [SHOW, REQUEUE], 'hvd: job 12 will not be requeued, because it has no batch script'),
+                'a job without a batch script says at the beginning that it will not be requeued', run)
 
 
 def check(report):
-    shows = ['show job -o 12']
-    requeues = shows + ['requeue 12']
-
-    status, output, calls = run()
-    report.line(status == 0 and calls == requeues, 'after SIGUSR1 rank 0 requeues the job when all ranks have saved',
-                told(status, output, calls))
-    report.line('hvd: job 12 is requeued' in output, 'it says so', output)
-    status, output, calls = run(HVD_REQUEUE='1', requeue=False)
-    report.line(status == 0 and calls == requeues, 'HVD_REQUEUE=1 is the same', told(status, output, calls))
-    status, output, calls = run(requeue=False)
-    report.line(status == 0 and not calls, 'without either, nothing is requeued', told(status, output, calls))
-    status, output, calls = run(name='SIGTERM')
-    report.line(status == 0 and calls == shows,
-                'after SIGTERM Slurm requeues the job itself, or it was cancelled', told(status, output, calls))
-    status, output, calls = run(last='raise ValueError("disk full")')
-    report.line(status == 1 and calls == shows and 'ValueError: disk full' in output,
-                'a rank that fails while it saves keeps the job from being requeued',
-                told(status, output, calls))
-    status, output, calls = run(when=0)
-    report.line(status == 93 and calls == shows
-                and 'hvd: job 12 is not requeued: SIGUSR1 arrived before the first step' in output,
-                'a run that is stopped before its first step ends with 93', told(status, output, calls))
-    status, output, calls = run(answer='echo "slurm_requeue error: Job is busy" >&2; exit 1')
-    report.line(status == 1 and calls == requeues and 'hvd: the job is not requeued: scontrol '
-                'requeue: slurm_requeue error: Job is busy' in output,
-                'a refusal of Slurm is an error', told(status, output, calls))
-    status, output, calls = run(facts=0)
-    report.line(status == 1 and calls == shows and 'job 12 could not be requeued later, because it '
-                'was submitted with --no-requeue' in output,
-                'a job that Slurm would refuse to requeue fails at the first step',
-                told(status, output, calls))
+    check_requeued(report)
+    check_not_requeued(report)
+    check_refused(report)
 
 
 if __name__ == '__main__':

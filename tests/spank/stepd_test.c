@@ -472,7 +472,10 @@ static void test_requeue(void)
     struct fake_plugin plugin;
 
     begin(&plugin, "requeue");
-    task_has(&plugin, "HVD_REQUEUE=1", "--hvd=requeue makes ranks requeue the job");
+    fake_step_setenv(HVD_ENV_SLURM_JOB, "12");
+    fake_step_setenv(HVD_ENV_SLURM_STEP, "3");
+    task_has(&plugin, "HVD_REQUEUE=12.3",
+             "--hvd=requeue makes the ranks of this step requeue the job");
     side_finish(&plugin);
     begin(&plugin, "on");
     task_has(&plugin, "-HVD_REQUEUE", "without it they do not");

@@ -64,6 +64,8 @@ class HorovodBasics:
     def shutdown(self):
         """Leaves the job, which ends it: collectives of other ranks that need this rank fail.
         init() works again once every rank has left."""
+        if sys.exc_info()[0] is None:
+            requeueing.leave()
         _leave_job(None)
 
     def is_initialized(self):
@@ -122,9 +124,9 @@ class HorovodBasics:
         before is still called; a handler that it sets later replaces this one.
 
         requeue: after SIGUSR1 has stopped the training, rank 0 requeues the Slurm job, once all
-            ranks have called shutdown() or come to the end of the script. ``srun --hvd=requeue`` is
-            the same. If SIGUSR1 arrives before the first step, the job ends with exit code 93
-            instead. OSError at the end if Slurm refuses.
+            ranks have called shutdown() or come to the end of the script, unless an exception has
+            ended one of them. ``srun --hvd=requeue`` is the same. If the first should_stop() is
+            true already, the job ends with exit code 93 instead.
         """
         if requeue:
             requeueing.want()
@@ -262,14 +264,7 @@ def _join_job(comm, store, rank, size):
 
 
 def _leave_job(why):
-    """Leaves the job. ``why``: the exception that ends the script, or None or b'' if there is
-    none."""
-    if membership.is_inherited():
-        return
-    try:
-        if not why:
-            requeueing.leave()
-    finally:
+    if not membership.is_inherited():
         lib.hvd_shutdown_because(why)
         membership.end()
         sets.end()
@@ -289,10 +284,8 @@ def _last_words():
 def end_script():
     """Leaves the job at the end of the script, and tells the other ranks the exception that ended
     it, if any. A second call has no effect."""
-    try:
-        _leave_job(_last_words() or b'')
-    except (OSError, HorovodInternalError) as failure:
-        print(f'hvd: the job is not requeued: {failure}', file=sys.stderr)
-        sys.stdout.flush()
-        os._exit(1)  # Python takes no exit code from atexit
+    words = _last_words()
+    if words is None and not membership.is_inherited():
+        requeueing.leave()
+    _leave_job(words or b'')
     requests.forget_pending()

@@ -13,7 +13,7 @@ import queue
 import time
 from ctypes import addressof, c_int64
 
-from horovod.common import process_sets, requests
+from horovod.common import process_sets, requests, requeue
 from horovod.common.basics import Max, basics
 from horovod.common.exceptions import (HorovodInternalError, HostsUpdatedInterrupt,
                                        RanksDisagreeError)
@@ -204,6 +204,7 @@ class ValuesState(ObjectState):
 def begin_anew():
     """Leaves the job and joins it again with the ranks that exist now. Raises RuntimeError, with
     the reason, if the job cannot continue."""
+    requeue.forget()
     basics.shutdown()
     requests.forget_pending()
     try:

@@ -112,6 +112,7 @@ _PROTOTYPES = {
     'hvd_timeline_stop': (c_int, [POINTER(Error)]),
     'hvd_stop_on_signals': (c_int, []),
     'hvd_should_stop': (c_int, [POINTER(Error)]),
+    'hvd_set_exit_status': (c_int, [c_int]),
     'hvd_test': (c_int, [c_void_p, POINTER(Error)]),
     'hvd_wait_for': (c_int, [c_void_p, c_int, POINTER(Error)]),
     'hvd_wait_on': (c_int, [c_void_p, c_void_p, c_int, POINTER(Error)]),

@@ -15,7 +15,7 @@ from ctypes import POINTER, Structure, c_char_p, c_double, c_int, c_void_p
 from mxnet.base import _LIB
 
 from horovod.common import membership, requests
-from horovod.common.basics import basics
+from horovod.common.basics import end_script
 from horovod.common.library import Error, Tensor, check_submitted, companion
 from horovod.mxnet import arrays as memory
 
@@ -73,5 +73,5 @@ def _leave_job():
         return
     if not hasattr(sys, 'last_value'):
         drain()
-    basics.shutdown()
+    end_script()
     drain()
