@@ -88,11 +88,18 @@ static int start_elastic(struct hvd_spank_plugin *plugin, int tasks)
         .reset_limit = options->reset_limit,
     };
 
-    if (rules.min + options->spares > tasks) {
+    if (rules.min + options->spares > tasks && options->spares == 0) {
         return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                        "--hvd=elastic,min=%d,spares=%d, but this step has %d tasks: use "
-                        "--ntasks=%d, or a smaller min or spares",
-                        rules.min, options->spares, tasks, rules.min + options->spares);
+                        "--hvd=elastic,min=%d, but this step has %d tasks: use "
+                        "--ntasks=%d, or a smaller min",
+                        rules.min, tasks, rules.min);
+    }
+    if (rules.min + options->spares > tasks) {
+        return hvd_fail(
+            &plugin->refusal, HVD_ERR_ARG,
+            "--hvd=elastic,spares=%d, but this step has %d tasks, of which %d "
+            "or more must train: use --ntasks=%d, or fewer spares",
+            options->spares, tasks, rules.min, rules.min + options->spares);
     }
     return start_program(plugin, &rules);
 }

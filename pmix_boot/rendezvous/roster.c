@@ -289,8 +289,8 @@ int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_j
 
 bool hvd_roster_is_spare(const struct hvd_roster *roster, const struct hvd_member *member)
 {
-    return roster->generation > 0 && member->state == HVD_MEMBER_WAITING &&
-           member->rank < 0;
+    return roster->generation > 0 && roster->size >= roster->rules.max &&
+           member->state == HVD_MEMBER_WAITING && member->rank < 0;
 }
 
 int hvd_roster_count_spares(const struct hvd_roster *roster)

@@ -166,8 +166,8 @@ struct hvd_member *hvd_roster_find(struct hvd_roster *roster, int id);
 int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_join *join,
                     int64_t now_ms, struct hvd_roster_failure *failure);
 
-/* Returns whether a member of an elastic job waits although a generation has begun
- * without it; and how many do. */
+/* Returns whether a member of an elastic job waits because a generation has begun with as
+ * many ranks as the job may have; and how many members do. */
 bool hvd_roster_is_spare(const struct hvd_roster *roster,
                          const struct hvd_member *member);
 int hvd_roster_count_spares(const struct hvd_roster *roster);

@@ -106,8 +106,7 @@ static int32_t remove_member(struct service *service, const struct connection *c
     const struct hvd_member *member = hvd_roster_find(&service->roster, id);
 
     if (hvd_roster_is_spare(&service->roster, member)) {
-        hvd_log(HVD_LOG_WARN,
-                "elastic: a spare on %s (pid %d) is gone, the ranks continue; spares: %d",
+        hvd_log(HVD_LOG_WARN, "elastic: a spare on %s (pid %d) is gone; spares: %d",
                 connection->host, (int)connection->process.pid,
                 hvd_roster_count_spares(&service->roster) - 1);
     } else if (member->state == HVD_MEMBER_WAITING) {

@@ -123,9 +123,9 @@ a_rank_dies_without_elastic()
 
 rules()
 {
-    complains 'a min= above the number of tasks is rejected' 'min=3,spares=0, but this step has 2 tasks' \
+    complains 'a min= above the number of tasks is rejected' 'elastic,min=3, but this step has 2 tasks: use --ntasks=3' \
         job srun --hvd=elastic,min=3 -n 2 ./trainer 20
-    complains 'as many spares as tasks are rejected' 'min=1,spares=2, but this step has 2 tasks: use --ntasks=3' \
+    complains 'as many spares as tasks are rejected' 'elastic,spares=2, but this step has 2 tasks, of which 1 or more must train: use --ntasks=3' \
         job srun --hvd=elastic,spares=2 -n 2 ./trainer 20
     a_rank_dies_without_elastic
     prints 'a step inside an elastic step is a job of its own' 'rank 0 of 1, .* begun 1 times' \
