@@ -218,21 +218,16 @@ static void export_equal_threads(const struct hvd_spank_task *task, int ranks,
 static int export_plan(const struct hvd_spank_task *task, const struct hvd_plan *plan,
                        const struct hvd_cpuset *bound, struct hvd_error *err)
 {
-    char job[16];
-    char step[16];
-    char name[sizeof(job) + sizeof(step)];
+    char name[HVD_SPANK_STEP_BYTES];
     char *text = NULL;
     int rc = HVD_ERR_STATE;
 
-    if (spank_getenv(task->spank, HVD_ENV_SLURM_JOB, job, sizeof(job)) ==
-            ESPANK_SUCCESS &&
-        spank_getenv(task->spank, HVD_ENV_SLURM_STEP, step, sizeof(step)) ==
-            ESPANK_SUCCESS) {
-        snprintf(name, sizeof(name), "%s.%s", job, step);
+    if (hvd_spank_task_step_name(task, name)) {
         text = hvd_agent_plan_write(plan, name, bound);
     }
     if (text != NULL) {
-        rc = hvd_spank_task_setenv(task->spank, HVD_ENV_AGENT_PLAN, text, true);
+        /* not in HVD_EXPORTED, because hvd_init removes it */
+        rc = (int)spank_setenv(task->spank, HVD_ENV_AGENT_PLAN, text, true);
         free(text);
     }
     return rc == 0 ? 0 : hvd_fail(err, rc, "cannot set %s", HVD_ENV_AGENT_PLAN);
@@ -269,7 +264,8 @@ void hvd_spank_task_bind_agent(const struct hvd_spank_task *task, int ranks, int
     }
     hvd_plan_finish(&plan);
     if (rc != 0) {
-        slurm_error("hvd: the ranks of this node keep the binding that Slurm chose: %s",
+        slurm_error("hvd: the ranks that torchrun starts on this node are not bound near "
+                    "their GPUs: %s",
                     err.text);
     }
 }
