@@ -15,8 +15,15 @@ set -euo pipefail
 readarray -t names < <(tr , '\n' <<<"$HVD_EXPORTED" | cut -d : -f 1)
 [ ! -v SLURM_PROCID ] || readarray -t -O "${#names[@]}" names < <(compgen -e | grep -E '^(HVD_|HOROVOD_|SLURM_HVD)')
 
+# A name goes into a command of sed, and a value into a line of the file.
+is_line()
+{
+    [[ $1 =~ ^[A-Za-z_][A-Za-z0-9_]*$ ]] && [[ ${!1-} != *$'\n'* ]]
+}
+
 image_path=$(sed -n 's/^PYTHONPATH=//p' "$ENROOT_ENVIRON" | tail -n 1)
 for name in "${names[@]}"; do
+    is_line "$name" || continue
     sed -i "/^$name=/d" "$ENROOT_ENVIRON"
     if [ "$name" = PYTHONPATH ]; then
         printf 'PYTHONPATH=%s\n' "${image_path:+$image_path:}${PYTHONPATH-}" >>"$ENROOT_ENVIRON"
