@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of cross-memory attach, which allgather, alltoall and broadcast have in common. */
+/* Steps of cross-memory attach that allgather, alltoall and broadcast have in
+ * common. */
 #include "collectives/schedule/schedule_cma.h"
 
 #include "collectives/schedule/schedule_steps.h"
