@@ -11,6 +11,7 @@ import torch
 import torch.distributed as dist
 
 from distributed_case import IS_ALONE, VERSION, Case, gather_into_one, scatter_from_one, wait_until
+from horovod.torch.distributed.waiter import Waiter
 from inputs import values
 
 MANY = 50  # more calls than run at once: _AT_ONCE of horovod/torch/distributed/calls.py
@@ -276,6 +277,38 @@ class Futures(Case):
         wait_until(lambda: len(called) == MANY, 'the last callback')
         if self.rank == 0 and self.size > 1:  # with one rank, calls end before get_future()
             self.assertEqual(called, sorted(called))
+
+    def test_the_order_is_kept_if_the_first_future_is_asked_for_last(self):
+        called, looked, may_end = [], threading.Event(), threading.Event()
+
+        class Ended:
+            """A work that ends while the waiter looks at it."""
+            stream, is_over = None, True
+
+            def __init__(self, number):
+                self.number = number
+
+            def look(self, patience_ms):
+                looked.set()
+                return may_end.wait(10)
+
+            def has_future(self):
+                return True
+
+            def is_message(self):
+                return False
+
+            def tell(self):
+                called.append(self.number)
+
+        waiter = Waiter(0)
+        waiter.add(Ended(1))
+        looked.wait(10)
+        waiter.add(Ended(0))
+        may_end.set()
+        wait_until(lambda: len(called) == 2, 'the last callback')
+        waiter.end()
+        self.assertEqual(called, [0, 1])
 
     def test_a_late_message_holds_nothing_up(self):
         tensor = torch.zeros(3)

@@ -2,6 +2,7 @@
 """Threads that finish calls for which no thread of the script waits, and complete their futures."""
 
 import contextlib
+import math
 import threading
 import time
 
@@ -59,6 +60,7 @@ class Waiter:
     def __init__(self, depth):
         self._depth = depth
         self._works = []  # in the order of the calls; only the waiter's thread removes them
+        self._first_added = math.inf  # the first call that was added since the thread's last look
         self._changed = threading.Condition()
         self._thread = None
         self._threads = []  # the current thread, those that it has replaced, and deputies
@@ -77,6 +79,7 @@ class Waiter:
                 return
             self._works.append(work)
             self._works.sort(key=lambda each: each.number)
+            self._first_added = min(self._first_added, work.number)
             if self._thread is None:
                 self._begin()
             self._appoint_deputy()
@@ -144,7 +147,9 @@ class Waiter:
 
     def _look_at_all(self):
         patience_ms, is_held_up = _PATIENCE_MS, False
-        for work in list(self._works):
+        with self._changed:
+            works, self._first_added = list(self._works), math.inf
+        for work in works:
             with self._stream_for(work):
                 if not work.look(patience_ms):
                     patience_ms = 0
@@ -154,9 +159,10 @@ class Waiter:
                         return
 
     def _tell(self, work):
-        """Runs the callbacks of a work. Returns False if a deputy has replaced this thread."""
+        """Runs the callbacks of a work. Returns False if the thread must look again, because a work
+        of an earlier call has been added, or if a deputy has replaced the thread."""
         with self._changed:
-            if not self._is_mine():
+            if not self._is_mine() or (self._first_added < work.number and not work.is_message()):
                 return False
             self._works.remove(work)
             self._told = work
