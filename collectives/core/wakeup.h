@@ -94,10 +94,12 @@ void hvd_wakeup_suppress(struct hvd_wakeup *wakeup, bool is_muted);
 /* Step 1. is_timed: for a timed wait, in which submissions need not wake the rank. */
 void hvd_wakeup_announce_sleep(struct hvd_wakeup *wakeup, bool is_timed);
 
-/* The network's part of step 2: lets the network wake the rank, or mutes the network
- * (is_ignored; only after hvd_wakeup_watch_net). Returns true if an event is already
+/* Step 2 for the network: lets it wake the rank. If is_ignored, mutes it instead, which
+ * is allowed only after hvd_wakeup_watch_net. Returns true if an event is already
  * there. */
 bool hvd_wakeup_arm_net(struct hvd_wakeup *wakeup, struct hvd_net *net, bool is_ignored);
+
+/* Returns whether the network is muted. */
 bool hvd_wakeup_ignore_net(const struct hvd_wakeup *wakeup);
 
 /* Withdraws the announcement of hvd_wakeup_announce_sleep, and drains signals that have

@@ -36,7 +36,8 @@ static int run_get(struct hvd_run *run, const struct hvd_step *step)
 }
 
 /* Sets run->sources to the elements of each local rank from byte `at` on, at most `most`
- * bytes of each. Returns the bytes of each, which lie in one segment of the input. */
+ * bytes of each. Returns the number of bytes of each, which is less than `most` if the
+ * segment of the input ends before. */
 static size_t find_sources(struct hvd_run *run, const struct hvd_local_sources *sources,
                            size_t at, size_t most)
 {

@@ -102,7 +102,7 @@ struct hvd_set_position {
     int size; /* number of members of the set */
     int index; /* index of this rank among the members; -1: not a member */
     int root_index; /* index of the other rank; -1: not a member */
-    bool is_created; /* its members created it alone */
+    bool is_created; /* only the members have created it, and only they know it */
 };
 
 /* hvd_sets_position finds the positions of this rank and of `root` (-1: none) in a set.

@@ -341,7 +341,7 @@
 /* --- Between the parts of hvd ---
  * Do not set these by hand. */
 
-/* Set if --hvd was given: 1, or open if neither the user nor hvd chose the number of
+/* Set if --hvd was given: 1, or "open" if neither the user nor hvd chose the number of
  * tasks. If HVD_LAUNCH is not set beside it, the plugin is missing on this node. */
 #define HVD_ENV_REQUEST "SLURM_HVD"
 #define HVD_REQUEST_TASKS_KNOWN "1"

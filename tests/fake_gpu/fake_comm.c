@@ -110,7 +110,8 @@ static void *launch_late(void *argument)
 static void look_at_config(const struct fake_comm *comm)
 {
     if (comm->config != NULL && comm->config->magic != config_magic) {
-        fprintf(stderr, "fake NCCL: the caller has freed or changed the configuration of a communicator\n");
+        fprintf(stderr, "fake NCCL: the caller has freed or changed the configuration of "
+                        "a communicator\n");
         abort();
     }
 }

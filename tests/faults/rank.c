@@ -47,7 +47,7 @@ static struct {
     const char *place, *how;
     useconds_t delay_us;
     double seconds;
-    _Atomic bool is_there; /* the victim is in PLACE */
+    _Atomic bool is_there; /* the victim is in the call that PLACE names */
     _Atomic bool has_jumped;
     float *data; /* [2 * MANY] */
 } job;

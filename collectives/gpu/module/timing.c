@@ -23,7 +23,8 @@ static const int64_t anchor_patience_ns = 10000000;
 static const int64_t anchor_timeout_ns = 100000000;
 
 struct hvd_gpu_anchor {
-    _Atomic int owners; /* the device, and the timings that began with it */
+    /* number of references: by the device, and by timings that began at this anchor */
+    _Atomic int owners;
     struct hvd_gpu_device *device;
     CUevent event;
     int64_t host_ns;
@@ -167,7 +168,7 @@ int hvd_timing_create(struct hvd_gpu_device *device, struct hvd_gpu_timing **out
     struct hvd_gpu_timing *timing = calloc(1, sizeof(*timing));
 
     if (timing == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory to measure a GPU");
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory to time work on a GPU");
     }
     atomic_fetch_add(&device->owners, 1);
     timing->device = device;

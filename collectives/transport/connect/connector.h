@@ -35,8 +35,8 @@ void hvd_connector_poll(const struct hvd_connector *connector, struct pollfd *fd
                         int64_t *deadline_ms);
 
 /* Continues to connect. Returns HVD_INPROGRESS, or 0 once when connected. Then
- * hvd_connector_take hands over the protected link to the parent, and, unless keys is
- * NULL, the keys of the connection. */
+ * hvd_connector_take gives the caller the link that leads to the parent and, unless keys
+ * is NULL, the keys that protect it. */
 int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t now_ms);
 struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
                                     struct hvd_handshake_keys *keys);

@@ -77,7 +77,7 @@ class Collectives(Case):
             operation, = [each for each in graph.get_operations()
                           if each.type in ('HorovodAlltoall', 'PyFunc')]
             if operation.type == 'PyFunc':
-                self.skipTest('its gradient is no node of the graph without the library')
+                self.skipTest('without the native operations, the gradient of alltoall is no node of the graph')
             gradient, nothing = mpi_ops._alltoall_grad(operation, tf.ones((hvd.size(),)), None)
         self.assertEqual(gradient.dtype, tf.float32)
         self.assertIsNone(nothing)

@@ -19,7 +19,7 @@
 
 enum {
     CONNECT_MS = 60000,
-    NODES = 12, /* limit for a job */
+    NODES = 12, /* at most, in a job of this test */
     ROUNDS = 200,
     PARTS = 3, /* messages of each rank in a round */
     MAX_WORDS = 6000
