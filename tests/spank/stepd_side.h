@@ -3,6 +3,8 @@
 #ifndef HVD_TEST_STEPD_SIDE_H
 #define HVD_TEST_STEPD_SIDE_H
 
+#include <stdbool.h>
+
 #include "tests/spank/fake_spank.h"
 
 /* Sets the path of the plugin, which is borrowed. */
@@ -24,5 +26,17 @@ void side_start_with(struct fake_plugin *plugin, const char *text, int count,
 void side_start(struct fake_plugin *plugin, const char *text);
 
 void side_finish(struct fake_plugin *plugin);
+
+/* Runs task_init and then check in a child, as slurmstepd does with a task. The binding
+ * ends with the child. Returns 0 if check returns true. */
+int side_run_task(struct fake_plugin *plugin, bool (*check)(void));
+
+/* Returns whether a variable of the task has this value (NULL: is unset), and prints what
+ * was found if not. */
+bool side_is(const char *name, const char *value);
+
+/* Runs task_init and returns whether the variables of the task are these, separated by
+ * spaces: NAME=VALUE, -NAME for one that is unset, +NAME for one that is set. */
+bool side_task_has(struct fake_plugin *plugin, const char *variables);
 
 #endif

@@ -15,72 +15,13 @@
 
 static const char *dgx_path; /* a node with eight GPUs and a network card per pair */
 
-/* Runs task_init and then check in a child, as slurmstepd does with a task. The binding
- * ends with the child. Returns 0 if check returns true. */
-static int run_task(struct fake_plugin *plugin, bool (*check)(void))
-{
-    int status = 0;
-    pid_t child;
-
-    fflush(stdout);
-    child = fork();
-    if (child == 0) {
-        plugin->task_init(NULL, 0, NULL);
-        _exit(check() ? 0 : 2);
-    }
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static bool is(const char *name, const char *value)
-{
-    const char *found = fake_step_getenv(name);
-
-    if (value == NULL ? found == NULL : found != NULL && strcmp(found, value) == 0) {
-        return true;
-    }
-    fprintf(stderr, "%s is %s, expected %s\n", name, found != NULL ? found : "unset",
-            value != NULL ? value : "unset");
-    return false;
-}
-
-static const char *wanted; /* see task_has */
-
-static bool is_as_wanted(const char *word)
-{
-    const char *value = strchr(word, '=');
-    char name[64];
-
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word, "="),
-             word + (value == NULL ? 1 : 0));
-    return word[0] == '+' ? fake_step_getenv(name) != NULL
-                          : is(name, value != NULL ? value + 1 : NULL);
-}
-
-static bool has_wanted(void)
-{
-    char text[512];
-    char *save = NULL;
-    bool good = true;
-
-    snprintf(text, sizeof(text), "%s", wanted);
-    for (char *word = strtok_r(text, " ", &save); word != NULL;
-         word = strtok_r(NULL, " ", &save)) {
-        good = is_as_wanted(word) && good;
-    }
-    return good;
-}
-
-/* Checks the variables of a task, separated by spaces: NAME=VALUE, -NAME for one that is
- * unset, +NAME for one that is set. */
 static void task_has(struct fake_plugin *plugin, const char *variables,
                      const char *promise)
 {
-    wanted = variables;
-    tap_ok(run_task(plugin, has_wanted) == 0, "%s", promise);
+    tap_ok(side_task_has(plugin, variables), "%s", promise);
 }
 
-/* Starts the plugin for a step, up to the point where run_task can run a task. */
+/* Starts the plugin for a step, up to the point where side_run_task can run a task. */
 static void begin(struct fake_plugin *plugin, const char *words)
 {
     side_enter_step();
@@ -125,8 +66,8 @@ static bool has_place(void)
 {
     const char *port = fake_step_getenv("MASTER_PORT");
 
-    return is("MASTER_ADDR", "127.0.0.1") && port != NULL && atoi(port) > 0 &&
-           is("RANK", "0") && is("WORLD_SIZE", "1");
+    return side_is("MASTER_ADDR", "127.0.0.1") && port != NULL && atoi(port) > 0 &&
+           side_is("RANK", "0") && side_is("WORLD_SIZE", "1");
 }
 
 static bool has_jax_place(void)
@@ -139,12 +80,12 @@ static bool has_jax_place(void)
         return false;
     }
     snprintf(address, sizeof(address), "127.0.0.1:%s", jax_port);
-    return is("JAX_COORDINATOR_ADDRESS", address);
+    return side_is("JAX_COORDINATOR_ADDRESS", address);
 }
 
 static bool has_one_port(void)
 {
-    return is("MASTER_PORT", "61234") && is("JAX_COORDINATOR_PORT", "61234");
+    return side_is("MASTER_PORT", "61234") && side_is("JAX_COORDINATOR_PORT", "61234");
 }
 
 static void test_place(void)
@@ -156,12 +97,12 @@ static void test_place(void)
              "without a service, tasks start without MASTER_ADDR and MASTER_PORT");
     fake_step = (struct fake_step){.nodes = 1, .tasks = 1, .local_tasks = 1};
     fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "1");
-    tap_ok(run_task(&plugin, has_place) == 0,
+    tap_ok(side_run_task(&plugin, has_place) == 0,
            "a single task gets MASTER_ADDR and MASTER_PORT without a service");
-    tap_ok(run_task(&plugin, has_jax_place) == 0,
+    tap_ok(side_run_task(&plugin, has_jax_place) == 0,
            "JAX gets the same address and a port of its own");
     fake_step_setenv("HVD_PORT_RANGE", "61234-61234");
-    tap_ok(run_task(&plugin, has_one_port) == 0,
+    tap_ok(side_run_task(&plugin, has_one_port) == 0,
            "in a range of ports that the user gives, JAX's port needs no further one");
     fake_step_setenv("HVD_PORT_RANGE", "");
     fake_step_setenv("JAX_COORDINATOR_PORT", "7");
@@ -201,223 +142,6 @@ static void test_torch(void)
     fake_step.rank = 1;
     task_has(&plugin, "-GLOO_SOCKET_IFNAME WORLD_SIZE=2",
              "on one node, NCCL and Gloo choose the interface");
-    side_finish(&plugin);
-}
-
-/* Starts the plugin in the only task of the second of two nodes. */
-static void begin_agent(struct fake_plugin *plugin, const char *words, int count,
-                        char **command)
-{
-    side_enter_step();
-    fake_step = (struct fake_step){.nodes = 2,
-                                   .node = 1,
-                                   .tasks = 2,
-                                   .local_tasks = 1,
-                                   .rank = 1,
-                                   .words = count,
-                                   .command = command};
-    fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "1(x2)");
-    side_start(plugin, words);
-    plugin->user_init(NULL, 0, NULL);
-}
-
-static void test_agent(void)
-{
-    static char *torchrun[] = {"/usr/bin/torchrun", "train.py"};
-    static char *typed[] = {"torchrun", "--standalone", "--nproc_per_node=99999",
-                            "train.py"};
-    static char *script[] = {"/bin/sh", "run.sh"};
-    struct fake_plugin plugin;
-
-    begin_agent(&plugin, "on", 2, torchrun);
-    fake_step_setenv("MASTER_ADDR", "10.0.0.1");
-    fake_step_setenv("MASTER_PORT", "29500");
-    task_has(&plugin,
-             "PET_NNODES=2 PET_NODE_RANK=1 PET_NPROC_PER_NODE=2 "
-             "PET_MASTER_ADDR=10.0.0.1 PET_MASTER_PORT=29500",
-             "torchrun, once per node, finds the values of its options");
-    task_has(&plugin,
-             "-RANK -WORLD_SIZE -LOCAL_RANK -HOROVOD_RANK -HOROVOD_SIZE NODE_RANK=1 "
-             "HVD_LAUNCH=1 HVD_GPUS=all CUDA_VISIBLE_DEVICES=0,1 -UCX_NET_DEVICES "
-             "-HVD_GPU_INDEX CUDA_DEVICE_ORDER=PCI_BUS_ID +OMP_NUM_THREADS",
-             "its ranks do not inherit numbers or a GPU of torchrun");
-    fake_step_setenv("PET_NPROC_PER_NODE", "7");
-    fake_step_setenv("PET_MASTER_PORT", "4711");
-    task_has(&plugin, "PET_NPROC_PER_NODE=7 PET_MASTER_PORT=4711 PET_NNODES=2",
-             "values that the user set for torchrun are kept");
-    side_finish(&plugin);
-    begin_agent(&plugin, "tasks=keep", 2, torchrun);
-    task_has(&plugin, "-PET_NNODES RANK=1 HOROVOD_RANK=1",
-             "with tasks=keep, torchrun is a task as any other");
-    side_finish(&plugin);
-    begin_agent(&plugin, "on", 2, script);
-    task_has(&plugin, "-PET_NNODES RANK=1", "a script is a rank");
-    side_finish(&plugin);
-    begin_agent(&plugin, "tasks=node", 2, script);
-    task_has(&plugin, "PET_NNODES=2 -RANK",
-             "with tasks=node, a script starts the ranks of its node");
-    side_finish(&plugin);
-    begin_agent(&plugin, "on", 4, typed);
-    task_has(&plugin, "-PET_NNODES -PET_NODE_RANK -PET_MASTER_ADDR OMP_NUM_THREADS=1",
-             "torchrun --standalone does not join other nodes");
-    side_finish(&plugin);
-}
-
-static const char *wanted_rows;
-
-/* Compares the rows of HVD_AGENT_PLAN; the cpus before them are those of this machine. */
-static bool has_wanted_rows(void)
-{
-    const char *plan = fake_step_getenv("HVD_AGENT_PLAN");
-    const char *rows = plan != NULL ? strchr(plan, ';') : NULL;
-
-    fprintf(stderr, "HVD_AGENT_PLAN is %s\n", plan != NULL ? plan : "unset");
-    return rows != NULL && strncmp(plan, "12.3 ", 5) == 0 &&
-           strcmp(rows, wanted_rows) == 0;
-}
-
-static void task_has_rows(struct fake_plugin *plugin, const char *rows,
-                          const char *promise)
-{
-    wanted_rows = rows;
-    tap_ok(run_task(plugin, has_wanted_rows) == 0, "%s", promise);
-}
-
-/* Starts the plugin in torchrun on a node with two sockets, whose GPUs 0 to 3 are on
- * socket 0 and 4 to 7 on socket 1. */
-static void begin_planned(struct fake_plugin *plugin, const char *text, int count,
-                          char **command)
-{
-    char topology[512];
-    char *words[] = {"pythonpath=/usr", topology};
-
-    snprintf(topology, sizeof(topology), "topology=%s", dgx_path);
-    side_enter_step();
-    fake_step = (struct fake_step){
-        .nodes = 1, .tasks = 1, .local_tasks = 1, .words = count, .command = command};
-    fake_step_setenv("SLURM_STEP_TASKS_PER_NODE", "1");
-    fake_step_setenv("SLURM_JOB_ID", "12");
-    fake_step_setenv("SLURM_STEP_ID", "3");
-    fake_step_setenv("SLURM_STEP_GPUS", "0,4");
-    fake_step_setenv("CUDA_VISIBLE_DEVICES", "0,4");
-    side_start_with(plugin, text, 2, words);
-    plugin->user_init(NULL, 0, NULL);
-}
-
-static void test_agent_plan(void)
-{
-    static char *torchrun[] = {"torchrun", "train.py"};
-    static char *by_gpu[] = {"torchrun", "--nproc-per-node=gpu", "train.py"};
-    static char *one[] = {"torchrun", "--nproc-per-node=1", "train.py"};
-    static const char rows[] = ";0-19,40-59 0 mlx5_0:1;20-39,60-79 1 mlx5_2:1";
-    struct fake_plugin plugin;
-
-    begin_planned(&plugin, "on", 2, torchrun);
-    task_has_rows(&plugin, rows,
-                  "each rank of torchrun gets the cores, memory node and network card "
-                  "near its GPU");
-    task_has(&plugin, "-UCX_NET_DEVICES -HVD_CPUS -HVD_NIC",
-             "torchrun itself gets no rank's binding");
-    fake_step_setenv("HVD_AGENT_PLAN", "1.1 0;0 - -");
-    task_has_rows(&plugin, rows, "the plan of an outer step is replaced");
-    side_finish(&plugin);
-    begin_planned(&plugin, "on", 3, by_gpu);
-    task_has_rows(&plugin, rows, "also with --nproc-per-node=gpu");
-    side_finish(&plugin);
-    begin_planned(&plugin, "on", 3, one);
-    task_has_rows(&plugin, ";0-19,40-59 0 mlx5_0:1",
-                  "the number of ranks on torchrun's command line counts");
-    side_finish(&plugin);
-    begin_planned(&plugin, "bind=none,nic=off", 2, torchrun);
-    task_has_rows(&plugin, ";- - -;- - -", "bind=none and nic=off hold for these ranks");
-    side_finish(&plugin);
-    begin_planned(&plugin, "on", 2, torchrun);
-    fake_step_setenv("SLURMD_TRES_BIND", "gpu:single:1");
-    task_has(&plugin, "-HVD_AGENT_PLAN PET_NNODES=1",
-             "ranks whose GPUs are hidden from each other get no plan");
-    side_finish(&plugin);
-    begin_planned(&plugin, "tasks=keep", 2, torchrun);
-    task_has(&plugin, "-HVD_AGENT_PLAN", "neither does a task that is a rank itself");
-    side_finish(&plugin);
-    begin_planned(&plugin, "verbose", 2, torchrun);
-    task_has(&plugin, "+HVD_AGENT_PLAN", "with verbose, the ranks get the same plan");
-    side_finish(&plugin);
-}
-
-static cpu_set_t all_cpus;
-
-static bool has_all_cpus(void)
-{
-    cpu_set_t cpus;
-
-    return sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_EQUAL(&cpus, &all_cpus);
-}
-
-/* Binds this process to one CPU, as Slurm binds a task, and runs a task. Returns whether
- * the task can use all CPUs again. */
-static bool has_all_cpus_after_binding(struct fake_plugin *plugin)
-{
-    cpu_set_t one;
-    int cpu = 0;
-    int status;
-
-    sched_getaffinity(0, sizeof(all_cpus), &all_cpus);
-    while (!CPU_ISSET(cpu, &all_cpus)) {
-        cpu++;
-    }
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    sched_setaffinity(0, sizeof(one), &one);
-    status = run_task(plugin, has_all_cpus);
-    sched_setaffinity(0, sizeof(all_cpus), &all_cpus);
-    return status == 0;
-}
-
-static void test_agent_cpus(void)
-{
-    static char *torchrun[] = {"torchrun", "train.py"};
-    struct fake_plugin plugin;
-
-    begin_agent(&plugin, "on", 2, torchrun);
-    tap_ok(has_all_cpus_after_binding(&plugin),
-           "torchrun and its ranks may use all CPUs of the step");
-    side_finish(&plugin);
-    begin_agent(&plugin, "bind=none", 2, torchrun);
-    tap_ok(!has_all_cpus_after_binding(&plugin) || CPU_COUNT(&all_cpus) == 1,
-           "with bind=none, they keep the binding that Slurm chose");
-    side_finish(&plugin);
-}
-
-static void test_agent_without_gpus(void)
-{
-    static char *torchrun[] = {"torchrun", "train.py"};
-    struct fake_plugin plugin;
-
-    fake_reset(S_CTX_REMOTE);
-    fake_step = (struct fake_step){.nodes = 2,
-                                   .node = 1,
-                                   .tasks = 2,
-                                   .local_tasks = 1,
-                                   .rank = 1,
-                                   .words = 2,
-                                   .command = torchrun};
-    fake_step_setenv("SLURM_HVD_AGENT_RANKS", "5");
-    side_start(&plugin, "on");
-    plugin.user_init(NULL, 0, NULL);
-    task_has(&plugin, "PET_NPROC_PER_NODE=2",
-             "without GPUs, torchrun starts as many ranks as Slurm would have started");
-    fake_step.node = 0;
-    task_has(&plugin, "PET_NPROC_PER_NODE=3",
-             "if these cannot be divided evenly, the first node gets one more");
-    fake_step_setenv("SLURM_HVD_AGENT_RANKS", "");
-    task_has(&plugin, "PET_NPROC_PER_NODE=1", "otherwise, torchrun starts one rank");
-    fake_step.local_tasks = 2;
-    fake_step.tasks = 4;
-    fake_step.rank = 0;
-    task_has(&plugin, "-PET_NNODES RANK=0", "several torchruns on a node are tasks");
-    tap_ok(strstr(fake_messages, "torchrun starts the ranks of its node itself, but "
-                                 "Slurm starts it 2 times") != NULL,
-           "the first of them tells the user what to change");
     side_finish(&plugin);
 }
 
@@ -482,8 +206,10 @@ static void test_requeue(void)
     side_finish(&plugin);
 }
 
-/* True if HVD_EXPORTED has an entry for each variable of `wanted`, which begins with a
- * comma, and none for the others. */
+static const char *recorded; /* the names that is_recorded expects, each as ",NAME:" */
+
+/* True if HVD_EXPORTED has an entry for each variable of `recorded`, and none for the
+ * others. */
 static bool is_recorded(void)
 {
     static const char *const names[] = {
@@ -493,7 +219,7 @@ static bool is_recorded(void)
 
     snprintf(text, sizeof(text), ",%s", fake_step_getenv(HVD_ENV_EXPORTED));
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        bool is_wanted = strstr(wanted, names[i]) != NULL;
+        bool is_wanted = strstr(recorded, names[i]) != NULL;
 
         good = (strstr(text, names[i]) != NULL) == is_wanted && good;
     }
@@ -505,13 +231,13 @@ static void test_record(void)
     struct fake_plugin plugin;
 
     begin(&plugin, "on");
-    wanted = ",HVD_GPU_LIST: ,HVD_GPUS: ,PYTHONPATH: ,RANK:";
-    tap_ok(run_task(&plugin, is_recorded) == 0,
+    recorded = ",HVD_GPU_LIST: ,HVD_GPUS: ,PYTHONPATH: ,RANK:";
+    tap_ok(side_run_task(&plugin, is_recorded) == 0,
            "the plugin records the variables that it has set");
     fake_step_setenv("RANK", "7");
     fake_step_setenv("SLURMD_TRES_BIND", "gpu:single:1");
-    wanted = ",HVD_GPUS: ,PYTHONPATH:";
-    tap_ok(run_task(&plugin, is_recorded) == 0,
+    recorded = ",HVD_GPUS: ,PYTHONPATH:";
+    tap_ok(side_run_task(&plugin, is_recorded) == 0,
            "it does not record those of the user, and those that it removes again");
     side_finish(&plugin);
 }
@@ -567,7 +293,7 @@ static void read_complaints(struct fake_plugin *plugin, char *text, size_t bytes
     int old = dup(STDERR_FILENO);
 
     dup2(fileno(file), STDERR_FILENO);
-    run_task(plugin, is_untouched);
+    side_run_task(plugin, is_untouched);
     dup2(old, STDERR_FILENO);
     close(old);
     rewind(file);
@@ -640,7 +366,7 @@ static void test_open_tasks(void)
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
     tap_ok(fake_messages[0] == '\0', "no topology is read while a user id is root's");
-    run_task(&plugin, is_untouched);
+    side_run_task(&plugin, is_untouched);
     tap_ok(strstr(fake_messages, "1 task for 2 GPUs") != NULL &&
                strstr(fake_messages, "--ntasks-per-node=2") != NULL,
            "GPUs that stay idle because srun did not know of them are reported");
@@ -652,7 +378,7 @@ static void test_open_tasks(void)
     fake_step_setenv(HVD_ENV_REQUEST, HVD_REQUEST_TASKS_KNOWN);
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
-    run_task(&plugin, is_untouched);
+    side_run_task(&plugin, is_untouched);
     tap_ok(fake_messages[0] == '\0', "GPUs that the user leaves idle are not reported");
     side_finish(&plugin);
 }
@@ -685,7 +411,7 @@ static void test_layouts(void)
 
 static bool has_front_end_alone(void)
 {
-    return is("PYTHONPATH", "/usr") && fake_step_env_count() == 5 &&
+    return side_is("PYTHONPATH", "/usr") && fake_step_env_count() == 5 &&
            fake_messages[0] == '\0';
 }
 
@@ -710,7 +436,7 @@ static void test_shells(void)
         fake_step.step_id = cases[i].step;
         side_start(&plugin, cases[i].text);
         plugin.user_init(NULL, 0, NULL);
-        tap_ok(run_task(&plugin, cases[i].check) == 0, "step 0x%x, --hvd=%s: %s",
+        tap_ok(side_run_task(&plugin, cases[i].check) == 0, "step 0x%x, --hvd=%s: %s",
                cases[i].step, cases[i].text,
                cases[i].check == is_untouched ? "nothing is touched"
                                               : "Python finds the front end");
@@ -723,10 +449,12 @@ static void test_off(void)
     struct fake_plugin plugin;
 
     begin(&plugin, NULL);
-    tap_ok(run_task(&plugin, is_untouched) == 0, "without --hvd, a task is unchanged");
+    tap_ok(side_run_task(&plugin, is_untouched) == 0,
+           "without --hvd, a task is unchanged");
     side_finish(&plugin);
     begin(&plugin, "off");
-    tap_ok(run_task(&plugin, is_untouched) == 0, "with --hvd=off, a task is unchanged");
+    tap_ok(side_run_task(&plugin, is_untouched) == 0,
+           "with --hvd=off, a task is unchanged");
     side_finish(&plugin);
 }
 
@@ -741,7 +469,7 @@ static void test_refusals(void)
     tap_ok(strstr(fake_messages, "code 0x25") != NULL &&
                strchr(fake_messages, '\033') == NULL,
            "the user is told what is wrong with a hostile text, in printable characters");
-    tap_ok(run_task(&plugin, is_untouched) == 1,
+    tap_ok(side_run_task(&plugin, is_untouched) == 1,
            "with an invalid text, the tasks do not start");
     side_finish(&plugin);
 
@@ -749,11 +477,11 @@ static void test_refusals(void)
     fake_step.local_tasks = 3;
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
-    tap_ok(run_task(&plugin, is_untouched) == 1 && fake_messages[0] == '\0',
+    tap_ok(side_run_task(&plugin, is_untouched) == 1 && fake_messages[0] == '\0',
            "with more tasks than GPUs, the tasks do not start");
     fake_step.local_rank = 0;
     tap_ok(
-        run_task(&plugin, is_untouched) == 1 &&
+        side_run_task(&plugin, is_untouched) == 1 &&
             strstr(fake_messages, "3 tasks but 2 GPUs: use --ntasks-per-node=2") != NULL,
         "with more tasks than GPUs, the first task of the node says which option to use");
     side_finish(&plugin);
@@ -762,7 +490,7 @@ static void test_refusals(void)
     fake_step_setenv(HVD_ENV_LAUNCH_ERROR, "srun said why");
     side_start(&plugin, "on");
     plugin.user_init(NULL, 0, NULL);
-    tap_ok(run_task(&plugin, is_untouched) == 1 && fake_messages[0] == '\0',
+    tap_ok(side_run_task(&plugin, is_untouched) == 1 && fake_messages[0] == '\0',
            "a step that srun refused does not start, and the reason is not repeated");
     side_finish(&plugin);
 }
@@ -792,10 +520,6 @@ int main(int count, char **arguments)
     test_contract();
     test_torch();
     test_place();
-    test_agent();
-    test_agent_plan();
-    test_agent_cpus();
-    test_agent_without_gpus();
     test_service();
     test_files();
     test_requeue();
