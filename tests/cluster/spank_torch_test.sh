@@ -36,12 +36,13 @@ prints 'each rank of an even step knows the number of ranks per node' '^4 4 4 4$
 prints 'an srun inside a rank does not take it for a choice of the user' '^inner of 1$' \
     as_user srun --hvd -N1 -n2 sh -c 'test $RANK = 1 || srun --overlap -n1 sh -c "echo inner of \$SLURM_NTASKS" 2>&1'
 # shellcheck disable=SC2034 # for jax_places
-jax='echo $JAX_COORDINATOR_ADDRESS $JAX_COORDINATOR_PORT'
+jax='echo $JAX_COORDINATOR_ADDRESS $JAX_COORDINATOR_PORT; touch jax.$SLURM_STEP_ID
+    until [ -e jax.0 ] && [ -e jax.1 ]; do sleep 0.1; done' # each step waits for the other
 jax_places()
 {
     # shellcheck disable=SC2086
-    batch '-N2 -n4 --overcommit' "srun --hvd --overlap $on_both sh -c '$jax; sleep 1' >one &
-        srun --hvd --overlap $on_both sh -c '$jax; sleep 1' >two; wait; sort -u one two"
+    batch '-N2 -n4 --overcommit' "srun --hvd --overlap $on_both sh -c '$jax' >one &
+        srun --hvd --overlap $on_both sh -c '$jax' >two; wait; sort -u one two"
 }
 two_places()
 {
