@@ -22,7 +22,7 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
   sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer, without
               long tests whose code other tests cover
   threads     tests with several threads, under ThreadSanitizer
-  fuzz        all parsers of hvd, fuzzed for ten seconds each, under both sanitizers
+  fuzz        all parsers of hvd, fuzzed for five seconds each, under both sanitizers
               (for longer: tests/fuzz/run.sh SECONDS)
   python      the front ends: with Debian's PyTorch and the current one of PyPI; with the newest
               TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet. Each on up to four
