@@ -325,7 +325,7 @@ static void print_headline(const struct picture *picture, const char *host, FILE
     print_count(count_nics(topology), "HCA", out);
     fprintf(out, "; step may use cpus ");
     print_cpus(&picture->plan->allowed, out);
-    fprintf(out, "; mode %s\n", hvd_bind_mode_name(picture->plan->mode));
+    fprintf(out, "; bind=%s\n", hvd_bind_mode_name(picture->plan->mode));
 }
 
 void hvd_picture_print(const struct hvd_topology *topology, const struct hvd_plan *plan,

@@ -11,17 +11,29 @@
 #include "gpu_binding/cpulist.h"
 #include "gpu_binding/plan_steps.h"
 
-static const char *const mode_names[] = {"auto", "none", "socket", "core"};
+/* The word of each mode, and another spelling that the user may type. */
+static const struct {
+    const char *name;
+    const char *also; /* NULL: none */
+} mode_words[] = {
+    [HVD_BIND_AUTO] = {"auto", NULL},
+    [HVD_BIND_NONE] = {"none", NULL},
+    [HVD_BIND_SOCKET] = {"socket", "sockets"},
+    [HVD_BIND_CORES] = {"cores", "core"},
+};
 
 const char *hvd_bind_mode_name(enum hvd_bind_mode mode)
 {
-    return mode_names[mode];
+    return mode_words[mode].name;
 }
 
 int hvd_bind_mode_parse(const char *word, enum hvd_bind_mode *mode)
 {
-    for (unsigned i = 0; i < sizeof(mode_names) / sizeof(mode_names[0]); i++) {
-        if (strcmp(word, mode_names[i]) == 0) {
+    for (unsigned i = 0; i < sizeof(mode_words) / sizeof(mode_words[0]); i++) {
+        const char *also = mode_words[i].also;
+
+        if (strcmp(word, mode_words[i].name) == 0 ||
+            (also != NULL && strcmp(word, also) == 0)) {
             *mode = (enum hvd_bind_mode)i;
             return 0;
         }
@@ -167,7 +179,7 @@ static enum hvd_bind_mode settle_mode(const struct hvd_plan_options *options)
     if (options->mode != HVD_BIND_AUTO) {
         return options->mode;
     }
-    return options->cpus_per_rank > 0 ? HVD_BIND_CORE : HVD_BIND_SOCKET;
+    return options->cpus_per_rank > 0 ? HVD_BIND_CORES : HVD_BIND_SOCKET;
 }
 
 static int check_input(const struct hvd_plan_input *input, struct hvd_error *err)
@@ -306,10 +318,10 @@ void hvd_plan_follow_mask(const struct hvd_topology *topology,
         return;
     }
     if (hvd_cpuset_is_empty(&own) || hvd_cpuset_is_equal(&own, &all)) {
-        options->mode = options->cpus_per_rank > 0 ? HVD_BIND_CORE : HVD_BIND_SOCKET;
+        options->mode = options->cpus_per_rank > 0 ? HVD_BIND_CORES : HVD_BIND_SOCKET;
         return;
     }
-    options->mode = HVD_BIND_CORE;
+    options->mode = HVD_BIND_CORES;
     if (options->cpus_per_rank == 0) {
         options->cpus_per_rank = hvd_topology_count_cores(topology, &own, HVD_NONE);
     }

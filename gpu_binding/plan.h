@@ -14,7 +14,7 @@
 #define HVD_PLAN_RANKS_MAX 4096
 
 enum hvd_bind_mode {
-    HVD_BIND_AUTO, /* core when cpus_per_rank is known, else socket */
+    HVD_BIND_AUTO, /* cores when cpus_per_rank is known, else socket */
     HVD_BIND_NONE, /* cpus and memory stay as they are */
     /* Each rank gets its own share of the allowed cores of its GPU's socket, cores near
      * the GPU's memory node first. If there are more ranks than cores, they share all
@@ -22,13 +22,13 @@ enum hvd_bind_mode {
     HVD_BIND_SOCKET,
     /* As HVD_BIND_SOCKET, but a rank gets at most cpus_per_rank cores. If there are more
      * ranks than cores, each rank gets hardware threads. */
-    HVD_BIND_CORE,
+    HVD_BIND_CORES,
 };
 
 /* Zeroed, it has the defaults. */
 struct hvd_plan_options {
     enum hvd_bind_mode mode;
-    int cpus_per_rank; /* the most cores of a row in mode core; 0: no limit */
+    int cpus_per_rank; /* the most cores of a row with HVD_BIND_CORES; 0: no limit */
     int threads_per_core; /* the most hardware threads to use of a core; 0: all */
     bool nic_off; /* choose no NIC */
 };
@@ -84,15 +84,15 @@ const struct hvd_plan_row *hvd_plan_row_of(const struct hvd_plan *plan, int loca
 int hvd_plan_thread_count(const struct hvd_plan *plan, int local_rank);
 
 /* Replaces mode auto according to the cpus that a launcher gave to one task. If they are
- * only a part of `allowed`, the mode becomes core, with the task's number of cores and
- * threads. Else it becomes core if cpus_per_rank is set, or socket. Other modes, and
+ * only a part of `allowed`, the mode becomes cores, with the task's number of cores and
+ * threads. Else it becomes cores if cpus_per_rank is set, or socket. Other modes, and
  * limits that the user set, stay. */
 void hvd_plan_follow_mask(const struct hvd_topology *topology,
                           const struct hvd_cpuset *allowed, const struct hvd_cpuset *mask,
                           struct hvd_plan_options *options);
 
-/* Convert a mode to and from "auto", "none", "socket" or "core". Parse returns
- * HVD_ERR_ARG for any other word. */
+/* Convert a mode to and from "auto", "none", "socket" or "cores". Parse also accepts
+ * "sockets" and "core", and returns HVD_ERR_ARG for any other word. */
 const char *hvd_bind_mode_name(enum hvd_bind_mode mode);
 int hvd_bind_mode_parse(const char *word, enum hvd_bind_mode *mode);
 

@@ -6,7 +6,7 @@
  *   then    the cores that are left, in logical order, fill up the ranks in rank order
  *
  * Thus every rank starts near its memory, and no core of the socket stays idle. The modes
- * differ if a socket has fewer cores than ranks: in mode core, ranks get hardware
+ * differ if a socket has fewer cores than ranks: in mode cores, ranks get hardware
  * threads; in mode socket, they share the socket. */
 #include <stdlib.h>
 
@@ -85,10 +85,10 @@ static int part_start(int index, int parts, int count)
     return (int)((long)index * count / parts);
 }
 
-/* Sets how many cores each rank gets. Only mode core has a limit. */
+/* Sets how many cores each rank gets. Only mode cores has a limit. */
 static void set_quotas(struct deal *deal)
 {
-    bool is_limited = deal->work->plan->mode == HVD_BIND_CORE;
+    bool is_limited = deal->work->plan->mode == HVD_BIND_CORES;
     int limit = is_limited ? deal->work->options.cpus_per_rank : 0;
 
     for (int i = 0; i < deal->share_count; i++) {

@@ -75,7 +75,7 @@ static int explain_socket(struct hvd_plan_work *work, int socket, struct hvd_err
                              "the step stay%s idle",
                              socket, cpus, cpus == 1 ? "" : "s", cpus == 1 ? "s" : "");
     }
-    if (work->plan->mode == HVD_BIND_CORE && ranks > cpus) {
+    if (work->plan->mode == HVD_BIND_CORES && ranks > cpus) {
         return hvd_plan_note(
             work->plan, err,
             "socket %d: %d ranks share %d cpu%s: they slow each other down", socket,

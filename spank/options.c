@@ -36,8 +36,8 @@ static const struct hvd_spank_word words[] = {
     {CHOICE("off", is_on, 0),
      .help = "switch hvd on or off for this step, whatever the job has"},
     {CHOICE("verbose", is_verbose, 1), .help = "show where ranks are bound"},
-    {CHOICE("bind=socket", bind, HVD_BIND_SOCKET)},
-    {CHOICE("bind=cores", bind, HVD_BIND_CORE)},
+    {CHOICE("bind=socket", bind, HVD_BIND_SOCKET), .also = "bind=sockets"},
+    {CHOICE("bind=cores", bind, HVD_BIND_CORES), .also = "bind=core"},
     {CHOICE("bind=none", bind, HVD_BIND_NONE),
      .help = "bind a rank to its GPU's socket, to cores of its own, or not at all"},
     {CHOICE("gpus=all", keep_gpus, 0)},
@@ -87,19 +87,6 @@ void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES])
                         "each bound near its GPU; words: ");
 
     hvd_spank_word_help(&table, text + used, HVD_SPANK_OPTIONS_HELP_BYTES - (size_t)used);
-}
-
-const char *hvd_spank_options_bind_word(int mode)
-{
-    const char *word = "bind=none";
-
-    for (size_t i = 0; i < table.count; i++) {
-        if (words[i].field == offsetof(struct hvd_spank_options, bind) &&
-            words[i].number == mode) {
-            word = words[i].text;
-        }
-    }
-    return word;
 }
 
 static int check_characters(const char *text, struct hvd_error *err)

@@ -51,10 +51,6 @@ void hvd_spank_options_list(char text[HVD_SPANK_OPTIONS_LIST_BYTES]);
 /* Writes the text about --hvd for `srun --help`, which explains every word. */
 void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES]);
 
-/* Returns the word that selects a mode (enum hvd_bind_mode), such as "bind=cores";
- * "bind=none" for HVD_BIND_AUTO. */
-const char *hvd_spank_options_bind_word(int mode);
-
 /* Parses the text of --hvd; NULL, "" and Slurm's "(null)" mean that no text was given. If
  * a word occurs twice, the last one counts. Returns 0 and fills all of *options, or
  * returns HVD_ERR_ARG with the reason in err and leaves *options unchanged. The text in

@@ -31,10 +31,11 @@ static enum hvd_bind_mode mode_of(const struct hvd_spank_task *task)
         return mode;
     }
     if (mode != HVD_BIND_AUTO && mode != HVD_BIND_NONE && task->rank == 0) {
-        fprintf(stderr,
-                "hvd: %s has no effect, because --cpu-bind, --hint or SLURM_CPU_BIND "
-                "has precedence\n",
-                hvd_spank_options_bind_word(mode));
+        fprintf(
+            stderr,
+            "hvd: bind=%s has no effect, because --cpu-bind, --hint or SLURM_CPU_BIND "
+            "has precedence\n",
+            hvd_bind_mode_name(mode));
     }
     return HVD_BIND_NONE;
 }

@@ -23,8 +23,7 @@ static void print_summary(const struct hvd_spank_node_binding *binding, FILE *ou
     } else {
         fprintf(out, "%d GPU%s, ", plan->gpus.count, plural(plan->gpus.count));
     }
-    fprintf(out, "%d cpu%s, %s", cpus, plural(cpus),
-            hvd_spank_options_bind_word(plan->mode));
+    fprintf(out, "%d cpu%s, bind=%s", cpus, plural(cpus), hvd_bind_mode_name(plan->mode));
     if (binding->threads[0] != '\0') {
         fprintf(out, ", OMP_NUM_THREADS=%s", binding->threads);
     }

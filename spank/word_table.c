@@ -116,7 +116,8 @@ int hvd_spank_word_parse(const struct hvd_spank_word_table *table, const char *t
         const char *value = value_of(word->text, text, length);
 
         if (word->kind == HVD_SPANK_WORD_CHOICE) {
-            if (is_word(word->text, text, length)) {
+            if (is_word(word->text, text, length) ||
+                (word->also != NULL && is_word(word->also, text, length))) {
                 memcpy(field, &word->number, sizeof(word->number));
                 return 0;
             }

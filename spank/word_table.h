@@ -29,6 +29,8 @@ struct hvd_spank_word {
     int most;
     const char *value; /* the placeholder for the value of a key in messages: "N" */
     const char *help; /* NULL: the help of the next word explains this one, too */
+    /* another spelling of a choice, which no list shows: "bind=core"; NULL: none */
+    const char *also;
 };
 
 struct hvd_spank_word_table {

@@ -56,10 +56,10 @@ void hvd_info_usage(FILE *out)
         "  --allowed CPUS      cpus that the ranks may use, such as 0-3,8 or 0-18:2\n"
         "  --gpus LIST         gpus of the ranks, numbers or UUIDs, such as 0-1,3\n"
         "  --bind MODE         socket: each rank gets a share of the cores of its gpu's\n"
-        "                      socket; core: at most N of these cores; none: no "
+        "                      socket; cores: at most N of these cores; none: no "
         "binding;\n"
         "                      auto: as the job is bound (default)\n"
-        "  --cpus-per-rank N   with --bind core: at most N cores for a rank\n"
+        "  --cpus-per-rank N   with --bind cores: at most N cores for a rank\n"
         "  --smt N             at most N hardware threads of each core\n"
         "  --nic auto|off      choose network cards near the gpu (default), or none\n"
         "  --check             show how ranks would start, which libraries GPU tensors\n"
@@ -107,7 +107,7 @@ static int parse_bind(const char *text, struct hvd_info_options *options,
 {
     if (hvd_bind_mode_parse(text, &options->plan.mode) < 0) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--bind: expected auto, none, socket or core, found '%.100s'",
+                        "--bind: expected auto, none, socket or cores, found '%.100s'",
                         text);
     }
     return 0;
@@ -224,7 +224,7 @@ static int check_together(const struct hvd_info_options *options, bool has_other
     if (options->plan.cpus_per_rank > 0 &&
         (mode == HVD_BIND_SOCKET || mode == HVD_BIND_NONE)) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--cpus-per-rank needs --bind core, found --bind %s",
+                        "--cpus-per-rank needs --bind cores, found --bind %s",
                         hvd_bind_mode_name(mode));
     }
     return 0;

@@ -36,20 +36,16 @@ static int print_elastic(const struct hvdrun_options *options, char *text, size_
 static int add_plugin(const struct hvdrun_options *options,
                       struct hvdrun_string_list *words, struct hvd_error *err)
 {
-    static const char *const binds[] = {
-        [HVD_BIND_AUTO] = "",
-        [HVD_BIND_NONE] = ",bind=none",
-        [HVD_BIND_SOCKET] = ",bind=socket",
-        [HVD_BIND_CORE] = ",bind=cores",
-    };
-
+    bool has_bind = options->bind != HVD_BIND_AUTO;
     char elastic[80];
     int status = print_elastic(options, elastic, sizeof(elastic), err);
 
-    return status < 0 ? status
-                      : hvdrun_string_list_add(words, err, "--hvd=on%s%s%s",
-                                               options->is_verbose ? ",verbose" : "",
-                                               binds[options->bind], elastic);
+    return status < 0
+               ? status
+               : hvdrun_string_list_add(
+                     words, err, "--hvd=on%s%s%s%s",
+                     options->is_verbose ? ",verbose" : "", has_bind ? ",bind=" : "",
+                     has_bind ? hvd_bind_mode_name(options->bind) : "", elastic);
 }
 
 /* srun follows the numbers of slots only with an arbitrary distribution, whose list names

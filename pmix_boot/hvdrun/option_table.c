@@ -80,7 +80,7 @@ const struct hvdrun_option hvdrun_option_table[] = {
     FIELD("hosts", "H", "HOST:N,...", TEXT, hosts,
           "hosts to run on, with at most N ranks on each"),
     OWN("hostfile", NULL, "FILE", "read the hosts from a file with lines `HOST slots=N`"),
-    OWN("bind", NULL, "HOW", "bind ranks to cpus: auto, socket, core or none (auto)"),
+    OWN("bind", NULL, "HOW", "bind ranks to cpus: auto, socket, cores or none (auto)"),
     NUMBER("start-timeout", "SECONDS", COUNT, 1, MOST_SECONDS, HVD_ENV_START_TIMEOUT,
            "how long init waits for all ranks (60)"),
     SETS("network-interfaces", "NAME,...", TEXT, HVD_ENV_IFACE,

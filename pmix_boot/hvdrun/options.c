@@ -88,7 +88,7 @@ static int set_bind(struct hvdrun_options *options, const char *value,
 {
     return hvd_bind_mode_parse(value, &options->bind) == 0
                ? 0
-               : fail_value("bind", value, "auto, socket, core or none", err);
+               : fail_value("bind", value, "auto, socket, cores or none", err);
 }
 
 static int set_mpi(struct hvdrun_options *options, const char *value,

@@ -208,7 +208,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_fail("a well-formed file can be read");
     }
     show(&topology, 1, HVD_BIND_SOCKET);
-    show(&topology, 4, HVD_BIND_CORE);
+    show(&topology, 4, HVD_BIND_CORES);
     show(&topology, 9, HVD_BIND_NONE);
     hvd_topology_finish(&topology);
     return 0;

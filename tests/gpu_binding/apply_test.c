@@ -49,7 +49,7 @@ static struct hvd_plan plan_of(struct hvd_plan_row *row, const struct hvd_cpuset
 {
     *row = (struct hvd_plan_row){
         .local_rank = 3, .cpus = *cpus, .memory_numa = HVD_NONE, .gpu_index = HVD_NONE};
-    return (struct hvd_plan){.mode = HVD_BIND_CORE, .row_count = 1, .rows = row};
+    return (struct hvd_plan){.mode = HVD_BIND_CORES, .row_count = 1, .rows = row};
 }
 
 static void restore(void)

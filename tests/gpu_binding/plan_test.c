@@ -74,7 +74,7 @@ static void test_auto_mode(struct hvd_topology *node)
     struct hvd_binding_step step = {.rank_count = 4, .task_mask = &half};
     struct hvd_plan plan = plan_for(node, &step);
 
-    tap_ok(plan.mode == HVD_BIND_CORE && plan.rows[0].core_count == 5 &&
+    tap_ok(plan.mode == HVD_BIND_CORES && plan.rows[0].core_count == 5 &&
                is_bound_to(&plan, 0, "0-4,40-44") && is_bound_to(&plan, 1, "5-9,45-49"),
            "bound_task_keeps_its_number_of_cores");
     hvd_plan_finish(&plan);
@@ -93,7 +93,7 @@ static void test_auto_mode(struct hvd_topology *node)
     hvd_plan_finish(&plan);
     step.options = (struct hvd_plan_options){.cpus_per_rank = 2};
     plan = plan_for(node, &step);
-    tap_ok(plan.mode == HVD_BIND_CORE && plan.rows[0].core_count == 2,
+    tap_ok(plan.mode == HVD_BIND_CORES && plan.rows[0].core_count == 2,
            "limit_of_the_user_wins_over_the_mask");
     hvd_plan_finish(&plan);
 }
@@ -105,7 +105,7 @@ static void test_threads(struct hvd_topology *node)
         enum hvd_bind_mode mode;
         int ranks, threads;
     } cases[] = {
-        {HVD_BIND_CORE, 4, 5},  {HVD_BIND_SOCKET, 4, 5}, {HVD_BIND_CORE, 50, 1},
+        {HVD_BIND_CORES, 4, 5}, {HVD_BIND_SOCKET, 4, 5}, {HVD_BIND_CORES, 50, 1},
         {HVD_BIND_NONE, 1, 40}, {HVD_BIND_NONE, 3, 13},  {HVD_BIND_NONE, 99, 1},
     };
     bool passed = true;
@@ -128,7 +128,7 @@ static void test_threads(struct hvd_topology *node)
 static void test_few_cores(struct hvd_topology *node)
 {
     struct hvd_binding_step step = {
-        .rank_count = 50, .options = {.mode = HVD_BIND_CORE, .cpus_per_rank = 1}};
+        .rank_count = 50, .options = {.mode = HVD_BIND_CORES, .cpus_per_rank = 1}};
     struct hvd_plan plan = plan_for(node, &step);
     bool passed = true;
 
@@ -225,7 +225,7 @@ static void test_memory_not_allowed(struct hvd_topology *node)
 static void test_fake_gpus(struct hvd_topology *node)
 {
     struct hvd_binding_step step = {
-        .rank_count = 4, .gpu_numbers = "0-3", .options.mode = HVD_BIND_CORE};
+        .rank_count = 4, .gpu_numbers = "0-3", .options.mode = HVD_BIND_CORES};
     struct hvd_plan plan;
 
     node->gpu_count = 0;
@@ -249,7 +249,7 @@ static void test_fake_gpus(struct hvd_topology *node)
 static void test_slurm_cores(struct hvd_topology *node)
 {
     struct hvd_binding_step step = {
-        .rank_count = 2, .cores = "0-1,20", .options.mode = HVD_BIND_CORE};
+        .rank_count = 2, .cores = "0-1,20", .options.mode = HVD_BIND_CORES};
     struct hvd_plan plan = plan_for(node, &step);
 
     tap_ok(is_bound_to(&plan, 0, "0,40") && is_bound_to(&plan, 1, "2,42") &&

@@ -121,7 +121,7 @@ static void check_row(struct trial *trial, const struct hvd_plan_row *row)
                 "no core gives more threads than wanted");
     }
     require(trial,
-            trial->plan.mode != HVD_BIND_CORE || options->cpus_per_rank == 0 ||
+            trial->plan.mode != HVD_BIND_CORES || options->cpus_per_rank == 0 ||
                 row->core_count <= options->cpus_per_rank,
             "no row has more cores than the limit");
 }
@@ -276,7 +276,7 @@ static bool run_trial(struct trial *trial, unsigned *seed)
         check_row(trial, &trial->plan.rows[i]);
     }
     for (int i = 0; i < trial->topology->socket_count; i++) {
-        bool is_limited = options->mode == HVD_BIND_CORE && options->cpus_per_rank > 0;
+        bool is_limited = options->mode == HVD_BIND_CORES && options->cpus_per_rank > 0;
 
         if (options->mode != HVD_BIND_NONE && !is_limited &&
             options->threads_per_core == 0) {

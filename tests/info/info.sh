@@ -35,11 +35,11 @@ says() {
 refuses ranks_must_be_a_number "--ranks: expected a number from 1 to 4096, found 'four'" --ranks four
 refuses ranks_must_be_positive "--ranks: expected a number from 1 to 4096, found '0'" --ranks 0
 refuses ranks_must_not_be_too_many "--ranks: expected a number from 1 to 4096, found '5000'" --ranks 5000
-refuses bind_must_be_a_mode "--bind: expected auto, none, socket or core, found 'numa'" --bind numa
+refuses bind_must_be_a_mode "--bind: expected auto, none, socket or cores, found 'numa'" --bind numa
 refuses nic_must_be_auto_or_off "--nic: expected auto or off, found 'on'" --nic on
 refuses smt_must_be_a_number "--smt: expected a number from 1 to 8192, found '-1'" --smt -1
 refuses cpus_per_rank_must_be_a_number "--cpus-per-rank: expected a number from 1 to 8192, found ''" --cpus-per-rank ''
-refuses cpus_per_rank_needs_mode_core "--cpus-per-rank needs --bind core, found --bind socket" \
+refuses cpus_per_rank_needs_mode_cores "--cpus-per-rank needs --bind cores, found --bind socket" \
     --cpus-per-rank 2 --bind socket
 refuses unknown_option_is_named "unknown option '--rank-count'; see hvd-info --help" --rank-count 4
 refuses unknown_letter_is_named "unknown option '-n'; see hvd-info --help" -n 4

@@ -122,7 +122,7 @@ static bool is_in_range(const struct hvd_spank_options *options)
     }
     return options->tasks >= HVD_SPANK_TASKS_AUTO &&
            options->tasks <= HVD_SPANK_TASKS_NODE && options->bind >= HVD_BIND_AUTO &&
-           options->bind <= HVD_BIND_CORE && is_name(options->report) &&
+           options->bind <= HVD_BIND_CORES && is_name(options->report) &&
            is_name(options->timeline);
 }
 
@@ -178,8 +178,13 @@ static void test_meaning(void)
     tap_ok(hvd_spank_options_parse("off,on", &options, NULL) == 0 && options.is_on,
            "if a word occurs twice, the last one counts");
     tap_ok(hvd_spank_options_parse("bind=cores", &options, NULL) == 0 &&
-               options.bind == HVD_BIND_CORE,
-           "bind=cores selects the mode core");
+               options.bind == HVD_BIND_CORES,
+           "bind=cores selects the mode cores");
+    tap_ok(hvd_spank_options_parse("bind=core", &options, NULL) == 0 &&
+               options.bind == HVD_BIND_CORES &&
+               hvd_spank_options_parse("bind=sockets", &options, NULL) == 0 &&
+               options.bind == HVD_BIND_SOCKET,
+           "singular and plural mean the same: bind=core, bind=sockets");
 }
 
 /* Checks that an error message has room for the list of all words, even after the longest

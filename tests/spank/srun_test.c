@@ -210,7 +210,7 @@ static void test_texts(void)
 
     side_enter_job();
     side_start(&plugin, NULL);
-    tap_ok(side_type_hvd("bind=sockets") < 0 &&
+    tap_ok(side_type_hvd("bind=numa") < 0 &&
                strstr(fake_messages, "bind=socket|cores|none"),
            "a wrong word is refused, and the message lists the valid ones");
     fake_unload(&plugin);

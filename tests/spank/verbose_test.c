@@ -37,7 +37,7 @@ static struct hvd_plan plan_for(int ranks, enum hvd_bind_mode mode)
 
 static void test_nodes(void)
 {
-    struct hvd_plan plan = plan_for(8, HVD_BIND_CORE);
+    struct hvd_plan plan = plan_for(8, HVD_BIND_CORES);
     struct hvd_spank_node_binding binding = {
         .host = "n1", .ranks = 8, .threads = "5", .topology = &topology, .plan = &plan};
 

@@ -52,7 +52,7 @@ static void test_text(void)
 
 static void test_rows(void)
 {
-    char *text = write_plan(HVD_BIND_CORE);
+    char *text = write_plan(HVD_BIND_CORES);
     struct hvd_agent_plan plan;
 
     tap_ok(hvd_agent_plan_read(text, 0, &plan, NULL) == 0 && plan.row_count == 2 &&

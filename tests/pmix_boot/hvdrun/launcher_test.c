@@ -98,7 +98,7 @@ static void test_srun(void)
         .output_directory = (char *)"logs",
         .has_prefix = true,
         .is_verbose = true,
-        .bind = HVD_BIND_CORE,
+        .bind = HVD_BIND_CORES,
         .command = command,
     };
     struct hvdrun_options elastic = {
