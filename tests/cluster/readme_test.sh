@@ -113,8 +113,6 @@ write_plain_script()
 
 bring_user()
 {
-    mkdir -p "$home/contrib"
-    cp -r "$tests_dir/../../contrib/examples" "$home/contrib/"
     write_script
     write_plain_script
     echo '# hvd tune table' >"$home/tune.table"

@@ -89,6 +89,22 @@ def check_links():
     report(not left_out, 'every page is installed', ' '.join(left_out))
 
 
+def check_examples():
+    """Users have the examples where they are installed, so the pages name them there."""
+    installed = '/opt/hvd/share/hvd/examples'
+    users = {page: text for page, text in pages.items() if page not in ('README.md', 'contrib/docs/CONTRIBUTING.md')}
+    unknown = [page for page, text in users.items() if 'contrib/examples' in text]
+    named = []
+    for page, text in users.items():
+        named += [(page, path) for path in re.findall(rf'{installed}/([\w/.]+\w)', text)]
+        for folder, rows in re.findall(rf'^\| in `{installed}/?(\S*)` .*\n((?:\|.*\n)+)', text, re.MULTILINE):
+            named += [(page, os.path.join(folder, path))
+                      for path in re.findall(r'^\| `(\S+)`', rows, re.MULTILINE)]
+    unknown += [f'{page}: {path}' for page, path in named
+                if not os.path.exists(os.path.join(root, 'contrib', 'examples', path))]
+    report(named and not unknown, f'the pages name the examples in {installed}', '\n'.join(unknown))
+
+
 def rendered(cell):
     """A cell of a table as a browser shows it."""
     return re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', cell).replace('`', '').strip()
@@ -113,6 +129,7 @@ def check_sizes():
 
 check_variables()
 check_links()
+check_examples()
 check_style()
 check_sizes()
 print(f'1..{count}')
