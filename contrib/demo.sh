@@ -32,7 +32,7 @@ configure()
         meson setup "$build" "$root" --reconfigure --prefix="$1" && return
         rm -rf "$build"
     fi
-    meson setup "$build" "$root" --prefix="$1" -Dtests=false
+    meson setup "$build" "$root" --prefix="$1"
 }
 
 build_and_install()

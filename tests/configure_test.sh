@@ -27,7 +27,7 @@ slurm_headers()
 configure()
 {
     rm -rf "$work/build"
-    PKG_CONFIG_PATH=$work/$first:$work/good meson setup -Dtests=false -Dcuda=disabled "$@" "$work/build" \
+    PKG_CONFIG_PATH=$work/$first:$work/good meson setup -Dcuda=disabled "$@" "$work/build" \
         "$source" >"$work/out" 2>&1
 }
 
@@ -51,6 +51,8 @@ slurm_headers slurm-20.11 0x140b07
 first=good
 configure -Dslurm=enabled "-Dc_args=-I$work/slurm-20.11" && grep -q 'for Slurm *: 20\.11$' "$work/out"
 report $? 'the oldest versions are accepted'
+! grep -q '^build tests/' "$work/build/build.ninja"
+report $? 'no test is built unless it is asked for'
 
 while read -r first name version oldest; do
     pretend "$first" "$name" "$version"

@@ -152,11 +152,11 @@ compile()
 # Warnings are errors only without sanitizers: with them gcc warns of impossible cases.
 declare -A compilers=([plain]=gcc [clang]=clang [sanitized]=gcc [threads]=gcc [fuzz]=clang)
 declare -A options=(
-    [plain]="-Dwerror=true -Dbench=true --prefix $prefix"
-    [clang]='-Dwerror=true -Dbench=true -Doptimization=0'
-    [sanitized]='-Dwerror=false -Dbench=true -Doptimization=1 -Db_sanitize=address,undefined'
-    [threads]='-Dwerror=false -Doptimization=1 -Db_sanitize=thread'
-    [fuzz]='-Dwerror=true -Dfuzz=true -Dtests=false -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false'
+    [plain]="-Dwerror=true -Dtests=true -Dbench=true --prefix $prefix"
+    [clang]='-Dwerror=true -Dtests=true -Dbench=true -Doptimization=0'
+    [sanitized]='-Dwerror=false -Dtests=true -Dbench=true -Doptimization=1 -Db_sanitize=address,undefined'
+    [threads]='-Dwerror=false -Dtests=true -Doptimization=1 -Db_sanitize=thread'
+    [fuzz]='-Dwerror=true -Dfuzz=true -Doptimization=1 -Db_sanitize=address,undefined -Db_lundef=false'
 )
 for name in "${!options[@]}"; do
     options[$name]+=" ${HVD_TEST_OPTIONS-}"

@@ -42,7 +42,7 @@ class BuildPy(build_py):
         work = pathlib.Path(self.get_finalized_command('build').build_temp).resolve()
         shutil.rmtree(work, ignore_errors=True)
         self._meson('setup', work / 'meson', SOURCE, '--prefix=/usr', '--libdir=lib',
-                    '--buildtype=release', '-Dtests=false', '-Dslurm=disabled')
+                    '--buildtype=release', '-Dslurm=disabled')
         self._meson('install', '-C', work / 'meson', '--destdir', work / 'root')
         package = pathlib.Path(self.build_lib).resolve() / 'horovod'
         for name in FILES:

@@ -33,7 +33,7 @@ why_not_run()
     case $1 in
     'apt-get install '*) echo 'installs packages; contrib/packages.sh has the list' ;;
     'meson setup build --prefix='* | 'meson install -C build') echo 'tests/run.sh builds and installs' ;;
-    'meson setup build && ninja '*) echo 'tests/run.sh builds and tests' ;;
+    'meson setup build -Dtests=true && ninja '*) echo 'tests/run.sh builds and tests' ;;
     contrib/demo.sh* | tests/run.sh*) echo 'this test runs inside of it, or takes as long' ;;
     'module load '*) [ ! -e "$modules" ] && echo 'no Environment Modules here' ;;
     include\ *) echo 'a line of plugstack.conf; this cluster has it' ;;

@@ -19,8 +19,8 @@ build_targets()
 {
     local folder=$1
     shift
-    [ -e "$folder/build.ninja" ] || CC=clang meson setup "$folder" -Dwerror=true -Dfuzz=true -Dtests=false \
-        -Db_lundef=false "$@" >/dev/null
+    [ -e "$folder/build.ninja" ] || CC=clang meson setup "$folder" -Dwerror=true -Dfuzz=true -Db_lundef=false "$@" \
+        >/dev/null
     ninja -C "$folder" fuzz_targets >/dev/null
 }
 

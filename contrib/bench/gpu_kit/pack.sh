@@ -43,7 +43,8 @@ fi
 library=$build/collectives/libhvd.so.0
 if [ $# = 2 ]; then
     [ -e "$build/build.ninja" ] ||
-        meson setup "$build" "$checkout" -Dpmix=disabled -Ducx=disabled -Dslurm=disabled -Dwerror=false -Dbench=true
+        meson setup "$build" "$checkout" -Dpmix=disabled -Ducx=disabled -Dslurm=disabled -Dwerror=false \
+            -Dbench=true -Dtests=true
     ninja -C "$build" "${programs[@]}" "${fakes[@]/#/tests/fake_gpu/}"
 fi
 for file in "$library" "${programs[@]/#/$build/}" "${fakes[@]/#/$build/tests/fake_gpu/}"; do
