@@ -3,6 +3,7 @@
  * from them. */
 #include "pmix_boot/boot.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -51,6 +52,18 @@ static int check_ranks(const int *ranks, int count, struct hvd_error *err)
     return status;
 }
 
+/* Warns once, although a process may start a job of one rank again and again. */
+static void warn_of_missing_srun(void)
+{
+    static atomic_flag is_told = ATOMIC_FLAG_INIT;
+    char text[160];
+
+    if (hvd_launch_lacks_srun((const char *const *)environ, text, sizeof(text)) &&
+        !atomic_flag_test_and_set(&is_told)) {
+        hvd_log(HVD_LOG_WARN, "%s", text);
+    }
+}
+
 static int run_modex(const struct hvd_modex_query *query, struct hvd_modex *out,
                      enum hvd_launch_kind *launch, struct hvd_error *err)
 {
@@ -83,6 +96,7 @@ static int run_modex(const struct hvd_modex_query *query, struct hvd_modex *out,
     case HVD_LAUNCH_SINGLE:
         break;
     }
+    warn_of_missing_srun();
     return hvd_modex_single(query, out, err);
 }
 

@@ -4,6 +4,7 @@
 #include "pmix_boot/launch_env.h"
 
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -242,6 +243,38 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
         *launch = HVD_LAUNCH_SINGLE;
     }
     return status;
+}
+
+/* Returns whether a launcher has set one of its variables, for however many ranks. */
+static bool has_launcher(const char *const *environment)
+{
+    bool is_found = is_pmix_served(environment);
+
+    for (size_t i = 0; i < LENGTH(sizes) && !is_found; i++) {
+        is_found = find_variable(environment, sizes[i].variable) != NULL;
+    }
+    for (size_t i = 0; i < LENGTH(ranks) && !is_found; i++) {
+        is_found = find_variable(environment, ranks[i].variable) != NULL;
+    }
+    return is_found;
+}
+
+bool hvd_launch_lacks_srun(const char *const *environment, char *text, size_t bytes)
+{
+    /* Slurm sets the number of tasks only if the user has chosen it. */
+    long tasks = find_number(environment, HVD_ENV_SLURM_TASKS);
+    long nodes = find_number(environment, HVD_ENV_SLURM_JOB_NODES);
+    bool has_tasks = tasks >= 0;
+
+    if (!hvd_launch_is_slurm_shell(environment) || has_launcher(environment) ||
+        (has_tasks ? tasks : nodes) <= 1) {
+        return false;
+    }
+    snprintf(text, bytes,
+             "this Slurm job has %ld %s, but this process runs alone, as rank 0 of 1: "
+             "start it with srun --hvd",
+             has_tasks ? tasks : nodes, has_tasks ? "tasks" : "nodes");
+    return true;
 }
 
 const char *hvd_launch_name(enum hvd_launch_kind launch)

@@ -4,6 +4,7 @@
 #define HVD_LAUNCH_ENV_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "gpu_binding/base/error.h"
 
@@ -24,6 +25,11 @@ enum hvd_launch_kind {
  * as rank 0 of 1. */
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
                       enum hvd_launch_kind *launch, struct hvd_error *err);
+
+/* Returns whether a process that is alone was probably meant to be a task of srun: it was
+ * started by the shell of a Slurm job of several tasks or nodes, without a launcher.
+ * Writes a warning that says so to text. */
+bool hvd_launch_lacks_srun(const char *const *environment, char *text, size_t bytes);
 
 /* Returns whether the launcher started an elastic job: there is a service, and
  * HVD_ENV_HOROVOD_ELASTIC is 1. */

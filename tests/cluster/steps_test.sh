@@ -159,6 +159,17 @@ is_refused 'SIGUSR1 before the first should_stop() ends the job with exit code 9
     'sbatch --wait --parsable -N2 -n2 -o early.%j early >job.$$; code=$?; cat early.$(cat job.$$)
     echo exit $code; exit $code'
 
+# --- a batch script that forgets srun ---
+
+printf '%s\n' 'import horovod.common.basics as hvd' 'hvd.init()' 'hvd.shutdown()' 'hvd.init()' \
+    'print(hvd.size())' >"$home/twice.py"
+chmod a+r "$home/twice.py"
+prints 'a program without srun in a batch script of four tasks is told once that it is alone' \
+    '^1 [^,]*this Slurm job has 4 tasks, but [^,]*, as rank 0 of 1: start it with srun --hvd$' \
+    in_line batch '--hvd -n4' '/usr/bin/python3 twice.py'
+prints 'a program without srun in a batch script of one task is told nothing' '^1$' \
+    in_line batch '--hvd -n1' '/usr/bin/python3 twice.py'
+
 # srun of Slurm 22.05 sometimes hangs after a heterogeneous step, because its PMIx plugin waits for a thread that
 # missed the signal to end: so each has a time limit of its own.
 works 'the components of a heterogeneous step are one job' "^$three\$" 'timeout -k 1 20 \

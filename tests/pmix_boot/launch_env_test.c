@@ -171,8 +171,68 @@ static void test_case(const struct launch_case *expected)
     }
 }
 
+/* --- a process that is alone in a job of many --- */
+
+struct alone_case {
+    const char *name;
+    const char *text; /* a part of the warning; NULL: there is none */
+    const char *environment[MOST_VARIABLES];
+};
+
+static const struct alone_case alone_cases[] = {
+    {"a batch script of four tasks",
+     "has 4 tasks",
+     {"SLURM_JOB_ID=7", "SLURM_NTASKS=4", "SLURM_JOB_NUM_NODES=2", NULL}},
+    {"a batch script with --hvd",
+     "srun --hvd",
+     {"SLURM_SPANK__SLURM_SPANK_OPTION_hvd_hvd=(null)", "SLURM_JOB_ID=7",
+      "SLURM_NTASKS=4", NULL}},
+    {"a batch script of two nodes without a number of tasks",
+     "has 2 nodes",
+     {"SLURM_JOB_ID=7", "SLURM_JOB_NUM_NODES=2", NULL}},
+    {"the shell of salloc -n 4",
+     "has 4 tasks",
+     {"SLURM_JOB_ID=7", "SLURM_STEP_ID=4294967290", "SLURM_NTASKS=4", NULL}},
+    {"no Slurm", NULL, {"SLURM_NTASKS=4", NULL}},
+    {"the shell of salloc -n 1",
+     NULL,
+     {"SLURM_JOB_ID=7", "SLURM_NTASKS=1", "SLURM_JOB_NUM_NODES=1", NULL}},
+    {"a notebook on one node", NULL, {"SLURM_JOB_ID=7", "SLURM_JOB_NUM_NODES=1", NULL}},
+    {"a step of one task in a job of four",
+     NULL,
+     {"SLURM_JOB_ID=7", "SLURM_STEP_ID=0", "SLURM_STEP_NUM_TASKS=1", "SLURM_NTASKS=4",
+      NULL}},
+    {"torchrun with one rank",
+     NULL,
+     {"SLURM_JOB_ID=7", "SLURM_NTASKS=4", "LOCAL_WORLD_SIZE=1", "GROUP_WORLD_SIZE=1",
+      NULL}},
+    {"mpirun -np 1 without PMIx",
+     NULL,
+     {"SLURM_JOB_ID=7", "SLURM_NTASKS=4", "OMPI_COMM_WORLD_SIZE=1", NULL}},
+    {"mpirun -np 1 with PMIx, which this installation lacks",
+     NULL,
+     {"SLURM_JOB_ID=7", "SLURM_NTASKS=4", "PMIX_NAMESPACE=x", "PMIX_RANK=0", NULL}},
+};
+
+static void test_alone(const struct alone_case *expected)
+{
+    char text[160] = "";
+    bool is_told = hvd_launch_lacks_srun(expected->environment, text, sizeof(text));
+    bool passed = is_told == (expected->text != NULL);
+
+    if (passed && is_told) {
+        passed = strstr(text, expected->text) != NULL;
+    }
+    if (!tap_ok(passed, "%s: %s", expected->name, is_told ? "a warning" : "no warning")) {
+        tap_note("text: %s", text);
+    }
+}
+
 int main(void)
 {
+    for (size_t i = 0; i < sizeof(alone_cases) / sizeof(alone_cases[0]); i++) {
+        test_alone(&alone_cases[i]);
+    }
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         test_case(&cases[i]);
     }
