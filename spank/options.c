@@ -158,10 +158,15 @@ static int check_elastic(const struct hvd_spank_options *options, struct hvd_err
     return 0;
 }
 
-int hvd_spank_options_parse(const char *text, struct hvd_spank_options *options,
-                            struct hvd_error *err)
+bool hvd_spank_options_know(const char *text, size_t length)
 {
-    struct hvd_spank_options parsed = {.is_on = 1, .reset_limit = -1};
+    return hvd_spank_word_is_known(&table, text, length);
+}
+
+int hvd_spank_options_add(const char *text, struct hvd_spank_options *options,
+                          struct hvd_error *err)
+{
+    struct hvd_spank_options parsed = *options;
     bool is_bare = text == NULL || text[0] == '\0' || strcmp(text, slurm_null) == 0;
 
     if (!is_bare) {
@@ -175,4 +180,16 @@ int hvd_spank_options_parse(const char *text, struct hvd_spank_options *options,
     }
     *options = parsed;
     return 0;
+}
+
+int hvd_spank_options_parse(const char *text, struct hvd_spank_options *options,
+                            struct hvd_error *err)
+{
+    struct hvd_spank_options parsed = {.is_on = 1, .reset_limit = -1};
+    int rc = hvd_spank_options_add(text, &parsed, err);
+
+    if (rc == 0) {
+        *options = parsed;
+    }
+    return rc;
 }

@@ -5,6 +5,9 @@
 #ifndef HVD_SPANK_OPTIONS_H
 #define HVD_SPANK_OPTIONS_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "gpu_binding/base/error.h"
 #include "spank/word_table.h"
 
@@ -51,11 +54,19 @@ void hvd_spank_options_list(char text[HVD_SPANK_OPTIONS_LIST_BYTES]);
 /* Writes the text about --hvd for `srun --help`, which explains every word. */
 void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES]);
 
+/* Returns whether the text is a word of --hvd, or a key: "bind=cores", "bind". */
+bool hvd_spank_options_know(const char *text, size_t length);
+
 /* Parses the text of --hvd; NULL, "" and Slurm's "(null)" mean that no text was given. If
  * a word occurs twice, the last one counts. Returns 0 and fills all of *options, or
  * returns HVD_ERR_ARG with the reason in err and leaves *options unchanged. The text in
  * err is safe to print even if the user is hostile. */
 int hvd_spank_options_parse(const char *text, struct hvd_spank_options *options,
                             struct hvd_error *err);
+
+/* Parses further words into options. Returns 0, or HVD_ERR_ARG and leaves *options
+ * unchanged; also if the words contradict those that were parsed before. */
+int hvd_spank_options_add(const char *text, struct hvd_spank_options *options,
+                          struct hvd_error *err);
 
 #endif

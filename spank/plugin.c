@@ -69,15 +69,24 @@ int hvd_spank_plugin_init(struct hvd_spank_plugin *plugin, struct spank_handle *
 int hvd_spank_plugin_option(struct hvd_spank_plugin *plugin, const char *text,
                             bool is_remote)
 {
+    const struct hvd_spank_site_rules *rules = &plugin->plugstack.rules;
+    struct hvd_spank_options options;
     struct hvd_error err = {0};
 
-    if (hvd_spank_options_parse(text, &plugin->options, &err) != 0) {
-        if (!is_remote) {
-            slurm_error("hvd: %s", err.text);
-            return -1;
-        }
-        plugin->options.is_on = true;
-        plugin->refusal = err;
+    int status = hvd_spank_options_parse(text, &options, &err);
+
+    if (status == 0) {
+        status = hvd_spank_site_rules_apply(rules, text, &options, &err);
     }
+    if (status == 0) {
+        plugin->options = options;
+        return 0;
+    }
+    if (!is_remote) {
+        slurm_error("hvd: %s", err.text);
+        return -1;
+    }
+    plugin->options.is_on = true;
+    plugin->refusal = err;
     return 0;
 }

@@ -31,9 +31,10 @@ typedef int hvd_spank_option_callback(int value, const char *text, int is_remote
 int hvd_spank_plugin_init(struct hvd_spank_plugin *plugin, struct spank_handle *spank,
                           hvd_spank_option_callback *callback, int count, char **words);
 
-/* Parses the text of --hvd. In srun, sbatch and salloc, an invalid text is reported to
- * the user and returns -1. In slurmstepd, where a failure would drain the node, the
- * reason goes to plugin->refusal, and the tasks do not start. */
+/* Parses the text of --hvd, and applies the rules of the site. In srun, sbatch and
+ * salloc, an invalid text is reported to the user and returns -1. In slurmstepd, where a
+ * failure would drain the node, the reason goes to plugin->refusal, and the tasks do not
+ * start. */
 int hvd_spank_plugin_option(struct hvd_spank_plugin *plugin, const char *text,
                             bool is_remote);
 

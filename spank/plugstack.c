@@ -24,6 +24,8 @@ static const struct hvd_spank_word words[] = {
      .most = TIMEOUT_MAX_S, .value = "SECONDS"},
     {"pythonpath", HVD_SPANK_WORD_PATH, FIELD(python_dir), .value = "DIR"},
     {"topology", HVD_SPANK_WORD_PATH, FIELD(topology), .value = "FILE"},
+    {"forbid", HVD_SPANK_WORD_LIST, FIELD(rules.forbid), .value = "WORD,..."},
+    {"fix", HVD_SPANK_WORD_LIST, FIELD(rules.fix), .value = "WORD,..."},
 };
 
 static const struct hvd_spank_word_table table = {"plugstack.conf", words,
@@ -46,5 +48,14 @@ void hvd_spank_plugstack_list(char text[HVD_SPANK_PLUGSTACK_LIST_BYTES])
 int hvd_spank_plugstack_parse(const char *word, struct hvd_spank_plugstack *plugstack,
                               struct hvd_error *err)
 {
-    return hvd_spank_word_parse(&table, word, strlen(word), plugstack, err);
+    struct hvd_spank_plugstack parsed = *plugstack;
+    int status = hvd_spank_word_parse(&table, word, strlen(word), &parsed, err);
+
+    if (status == 0) {
+        status = hvd_spank_site_rules_check(&parsed.rules, err);
+    }
+    if (status == 0) {
+        *plugstack = parsed;
+    }
+    return status;
 }

@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "gpu_binding/base/error.h"
+#include "spank/site_rules.h"
 
 struct hvd_spank_plugstack {
     int is_default_on; /* srun behaves as if --hvd had been typed */
@@ -18,10 +19,11 @@ struct hvd_spank_plugstack {
     char python_dir[PATH_MAX];
     /* hwloc XML file to plan for instead of the machine itself; or empty */
     char topology[PATH_MAX];
+    struct hvd_spank_site_rules rules;
 };
 
 /* Buffer size for the list of all words. */
-#define HVD_SPANK_PLUGSTACK_LIST_BYTES 128
+#define HVD_SPANK_PLUGSTACK_LIST_BYTES 256
 
 /* Sets the defaults; the package horovod is in python_dir. */
 void hvd_spank_plugstack_init(struct hvd_spank_plugstack *plugstack,

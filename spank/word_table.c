@@ -3,7 +3,6 @@
 #include "spank/word_table.h"
 
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,6 +90,19 @@ static int set_path(const struct hvd_spank_word_table *table,
     return 0;
 }
 
+static int set_list(const struct hvd_spank_word_table *table,
+                    const struct hvd_spank_word *word, const char *value, size_t length,
+                    void *field, struct hvd_error *err)
+{
+    if (length > HVD_SPANK_LIST_MAX) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        "%s: %s=%s takes at most %d characters, found %zu", table->origin,
+                        word->text, word->value, HVD_SPANK_LIST_MAX, length);
+    }
+    set_text(value, length, field);
+    return 0;
+}
+
 static int set_value(const struct hvd_spank_word_table *table,
                      const struct hvd_spank_word *word, const char *value, size_t length,
                      void *field, struct hvd_error *err)
@@ -100,6 +112,8 @@ static int set_value(const struct hvd_spank_word_table *table,
         return set_number(table, word, value, length, field, err);
     case HVD_SPANK_WORD_PATH:
         return set_path(table, word, value, length, field, err);
+    case HVD_SPANK_WORD_LIST:
+        return set_list(table, word, value, length, field, err);
     default:
         return set_file(table, word, value, length, field, err);
     }
@@ -163,6 +177,21 @@ static size_t key_length(const char *text)
     const char *sign = strchr(text, '=');
 
     return sign != NULL ? (size_t)(sign - text) + 1 : 0;
+}
+
+bool hvd_spank_word_is_known(const struct hvd_spank_word_table *table, const char *text,
+                             size_t length)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const char *word = table->words[i].text;
+        const size_t key = key_length(word);
+
+        if (is_word(word, text, length) ||
+            (length > 0 && key == length + 1 && memcmp(word, text, length) == 0)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Writes the words; neighbouring choices with the same key become key=a|b. */

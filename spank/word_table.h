@@ -5,12 +5,16 @@
 #define HVD_SPANK_WORD_TABLE_H
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "gpu_binding/base/error.h"
 
 /* The longest file name, without its terminating zero. */
 #define HVD_SPANK_FILE_MAX 255
+
+/* The longest list of words, without its terminating zero. */
+#define HVD_SPANK_LIST_MAX 127
 
 enum hvd_spank_word_kind {
     HVD_SPANK_WORD_CHOICE, /* one fixed word; sets the field, an int, to `number` */
@@ -19,6 +23,8 @@ enum hvd_spank_word_kind {
     HVD_SPANK_WORD_DEFAULT_FILE, /* KEY or KEY=FILE; KEY alone writes "1" */
     /* KEY=/PATH, without ':', or KEY= for none; the field has PATH_MAX characters */
     HVD_SPANK_WORD_PATH,
+    /* KEY=WORD,... or KEY= for none; the field has HVD_SPANK_LIST_MAX + 1 characters */
+    HVD_SPANK_WORD_LIST,
 };
 
 struct hvd_spank_word {
@@ -43,6 +49,10 @@ struct hvd_spank_word_table {
  * HVD_ERR_ARG with a message that says what is expected; the record is then unchanged. */
 int hvd_spank_word_parse(const struct hvd_spank_word_table *table, const char *text,
                          size_t length, void *record, struct hvd_error *err);
+
+/* Returns whether the text is a word of the table, or a key: "bind=cores", "bind". */
+bool hvd_spank_word_is_known(const struct hvd_spank_word_table *table, const char *text,
+                             size_t length);
 
 /* Writes all words, separated by ", ": "on, off, bind=socket|cores|none, min=N". The text
  * is cut if it does not fit. */

@@ -73,6 +73,15 @@ prints '--hvd=off wins over default=on' '^//$' as_user srun --hvd=off sh -c "$ra
 enable_plugin mpi=keep
 prints 'mpi=keep leaves the choice of PMIx to the admin' '^0/2/ 1/2/$' \
     in_line as_user srun --hvd -n2 sh -c "$rank"
+enable_plugin forbid=elastic,report fix=bind=none
+complains 'srun rejects a word that plugstack.conf forbids' \
+    'this site does not allow report \(forbid= in its plugstack.conf\): leave it out' as_user srun --hvd=report=f true
+complains 'sbatch does, too' 'does not allow elastic' as_user sbatch --hvd=elastic --wrap true
+complains 'srun rejects another value of a word that plugstack.conf fixes' \
+    'has set bind=none for all users \(fix= in its plugstack.conf\): leave out bind' as_user srun --hvd=bind=cores true
+prints 'a fixed word holds without being typed' 'bind=none' as_user srun --hvd=verbose -n1 true
+complains 'a node rejects a forbidden word that its user has hidden from srun' 'does not allow elastic' \
+    as_user _SLURM_SPANK_OPTION_hvd_hvd=elastic srun -n1 true
 enable_plugin nonsense
 prints 'a wrong word in plugstack.conf does not stop a step' "^$two_ranks\$" \
     in_line as_user srun --hvd -n2 sh -c "$rank"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "spank/options.h"
+#include "spank/site_rules.h"
 #include "tests/fuzz/fuzz.h"
 
 static bool is_printable(const char *text)
@@ -22,6 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     char *text = fuzz_text(&input, size);
     struct hvd_spank_options options, before;
+    const struct hvd_spank_site_rules rules = {"elastic,report,bind=none",
+                                               "max=4,elastic"};
     struct hvd_error err = {0};
 
     memset(&options, 0x5a, sizeof(options));
@@ -33,9 +35,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!is_printable(err.text) || err.text[0] == '\0') {
             fuzz_fail("the message can be printed");
         }
-    } else if (options.min_ranks < 0 || options.max_ranks < 0 || options.spares < 0 ||
-               options.reset_limit < -1) {
-        fuzz_fail("numbers are in their range");
+    } else {
+        if (options.min_ranks < 0 || options.max_ranks < 0 || options.spares < 0 ||
+            options.reset_limit < -1) {
+            fuzz_fail("numbers are in their range");
+        }
+        if (hvd_spank_site_rules_apply(&rules, text, &options, &err) != 0 &&
+            (!is_printable(err.text) || err.text[0] == '\0')) {
+            fuzz_fail("the message about a rule can be printed");
+        }
     }
     free(text);
     return 0;

@@ -33,14 +33,25 @@ static void test_good(void)
     tap_ok(hvd_spank_plugstack_parse("topology=/a.xml", &plugstack, NULL) == 0 &&
                strcmp(plugstack.topology, "/a.xml") == 0,
            "topology=FILE sets the topology file");
+    tap_ok(hvd_spank_plugstack_parse("forbid=elastic,bind,tasks=node,min", &plugstack,
+                                     NULL) == 0 &&
+               strcmp(plugstack.rules.forbid, "elastic,bind,tasks=node,min") == 0,
+           "forbid= takes words and keys of --hvd");
+    tap_ok(hvd_spank_plugstack_parse("fix=bind=cores,timeline=/a b", &plugstack, NULL) ==
+                   0 &&
+               strcmp(plugstack.rules.fix, "bind=cores,timeline=/a b") == 0 &&
+               strcmp(plugstack.rules.forbid, "elastic,bind,tasks=node,min") == 0,
+           "fix= takes words of --hvd, beside those of forbid=");
 }
 
 static void test_bad(void)
 {
     static const char *const bad[] = {
-        "default=maybe",    "timeout=0",      "timeout=3601", "timeout=-1",
-        "timeout=5s",       "timeout=",       "timeout= 5",   "pythonpath=relative",
-        "pythonpath=/a:/b", "topology=x.xml", "verbose",      "",
+        "default=maybe",    "timeout=0",       "timeout=3601",   "timeout=-1",
+        "timeout=5s",       "timeout=",        "timeout= 5",     "pythonpath=relative",
+        "pythonpath=/a:/b", "topology=x.xml",  "verbose",        "",
+        "forbid=elastci",   "forbid=bind=all", "forbid=on",      "forbid=,",
+        "fix=bind",         "fix=off",         "fix=verbose,on", "fix=min=2",
     };
     struct hvd_spank_plugstack before;
     struct hvd_spank_plugstack plugstack;
