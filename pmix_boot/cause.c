@@ -57,23 +57,23 @@ void hvd_cause_tell(int rank, int teller, const char *text)
     add_line(line, (size_t)bytes);
 }
 
-/* Adds a line "WORD NUMBER". */
-static void add_word(const char *word)
+void hvd_cause_miss(const char *operation)
 {
-    char line[32];
-    int bytes = snprintf(line, sizeof(line), "%s %d\n", word, own_number());
+    const int most = (int)sizeof(((struct hvd_cause *)NULL)->operation) - 1;
+    const int length = (int)strcspn(operation, "\n");
+    char line[200];
+    int bytes = snprintf(line, sizeof(line), "missed %d %.*s\n", own_number(),
+                         length < most ? length : most, operation);
 
     add_line(line, (size_t)bytes);
 }
 
-void hvd_cause_miss(void)
-{
-    add_word("missed");
-}
-
 void hvd_cause_begin(void)
 {
-    add_word("begin");
+    char line[32];
+    int bytes = snprintf(line, sizeof(line), "begin %d\n", own_number());
+
+    add_line(line, (size_t)bytes);
 }
 
 /* --- reading --- */
@@ -141,15 +141,20 @@ static int take_failure(struct reader *reader, int who, const struct hvd_cause *
     return 0;
 }
 
-static int take_miss(struct reader *reader, int who)
+static int take_miss(struct reader *reader, int who, const char *operation)
 {
     const int *jobs = jobs_of(reader, who);
+    struct hvd_cause *cause = &reader->cause;
 
     if (jobs == NULL) {
         return HVD_ERR_NOMEM;
     }
-    if (*jobs == reader->latest && reader->has_cause && who != reader->cause.rank) {
-        reader->cause.is_missed = true;
+    if (*jobs == reader->latest && reader->has_cause && who != cause->rank) {
+        cause->is_missed = true;
+        if (cause->operation[0] == '\0') {
+            cause->waiter = who;
+            snprintf(cause->operation, sizeof(cause->operation), "%s", operation);
+        }
     }
     return 0;
 }
@@ -157,13 +162,14 @@ static int take_miss(struct reader *reader, int who)
 static int take_line(struct reader *reader, const char *line)
 {
     struct hvd_cause cause = {0};
+    char operation[sizeof(cause.operation)] = "";
     int who;
 
     if (sscanf(line, "begin %d", &who) == 1) {
         return take_begin(reader, who);
     }
-    if (sscanf(line, "missed %d", &who) == 1) {
-        return take_miss(reader, who);
+    if (sscanf(line, "missed %d%*1[ ]%159[^\n]", &who, operation) >= 1) {
+        return take_miss(reader, who, operation);
     }
     if (sscanf(line, "failed %d %d %d%*1[ ]%255[^\n]", &who, &cause.rank, &cause.teller,
                cause.text) >= 3) {

@@ -6,7 +6,7 @@
  *
  *   begin WHO
  *   failed WHO RANK TELLER TEXT
- *   missed WHO          a request failed because a rank has left the job in good order
+ *   missed WHO OPERATION   it was in OPERATION when a rank left the job in good order
  *
  * WHO is the launcher's number of the process, TELLER the rank that reports the failure.
  * A process's n-th "begin" means that it joins job n. hvd_cause_read returns the first
@@ -25,14 +25,19 @@ struct hvd_cause {
     char text[256]; /* the reason, in one line; may be empty */
     /* another rank reported the failure, or had a request fail because of it */
     bool is_missed;
+    /* The first rank that was in an operation when `rank` left the job, and that
+     * operation; "": none was. */
+    int waiter;
+    char operation[160];
 };
 
 /* Reports that `rank` has failed, and that rank `teller` noticed it. A negative rank
  * means this process, if only its launcher's number is known. */
 void hvd_cause_tell(int rank, int teller, const char *text);
 
-/* Reports that a request of this process failed because another rank has left. */
-void hvd_cause_miss(void);
+/* Reports that a request of this process failed because another rank has left. operation:
+ * the request in words, such as "allreduce 'x'". */
+void hvd_cause_miss(const char *operation);
 
 /* Reports that this process joins a job: failures of the previous job no longer count. */
 void hvd_cause_begin(void);

@@ -46,6 +46,7 @@ HVD_EXPORT int hvd_test(struct hvd_request *request, struct hvd_error *err)
 HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
                             struct hvd_error *err)
 {
+    char operation[HVD_OPERATION_BYTES];
     struct hvd_job *job;
     int status;
 
@@ -61,7 +62,7 @@ HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
     }
     status = request_status(request, err);
     if (status == HVD_ERR_SHUTDOWN) {
-        hvd_cause_miss();
+        hvd_cause_miss(hvd_entry_operation(request->entries, operation));
     }
     return status;
 }

@@ -2,6 +2,7 @@
 /* The end of a tensor. */
 #include "collectives/core/completion.h"
 
+#include "collectives/core/failure_text.h"
 #include "collectives/core/grace.h"
 #include "collectives/core/job_state.h"
 #include "collectives/gpu/gpu_runtime.h"
@@ -13,16 +14,14 @@ void hvd_completion_finish(struct hvd_job *job, struct hvd_entry *entry, int sta
 {
     const uint64_t range = entry->request->range;
     struct hvd_request *kept = entry->request->is_kept ? entry->request : NULL;
-    char operation[HVD_OPERATION_BYTES];
     struct hvd_error told;
 
     if (status == HVD_ERR_SHUTDOWN) {
         hvd_grace_begin();
     }
-    /* Scripts match the sentence of a shutdown: leave it alone. */
-    if (status < 0 && status != HVD_ERR_SHUTDOWN && hvd_failure_has_come(&job->failure)) {
-        hvd_fail(&told, status, "%.320s, in %s", text,
-                 hvd_entry_operation(entry, operation));
+    if (status == HVD_ERR_SHUTDOWN ||
+        (status < 0 && hvd_failure_has_come(&job->failure))) {
+        hvd_failure_text(&told, status, text, "in", entry);
         text = told.text;
     }
     if (hvd_entry_end(entry, status, text)) {

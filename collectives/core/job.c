@@ -230,6 +230,10 @@ static bool has_left(const void *arg)
            hvd_shutdown_phase(&job->shutdown) == HVD_PHASE_CLOSED;
 }
 
+/* Follows the name of a rank that leaves without a reason. */
+static const char left_text[] =
+    " has left the job: did it have less data? See hvd.join()";
+
 static void ask_to_leave(struct hvd_job *job, const char *why)
 {
     const struct hvd_boot *boot = job->boot;
@@ -237,7 +241,7 @@ static void ask_to_leave(struct hvd_job *job, const char *why)
     char text[HVD_SHUTDOWN_WHY_BYTES];
 
     snprintf(text, sizeof(text), "rank %d on %s%s%s", boot->rank,
-             boot->peers[boot->rank].host, has_words ? ": " : " has left the job",
+             boot->peers[boot->rank].host, has_words ? ": " : left_text,
              has_words ? why : "");
     hvd_cause_tell(boot->rank, boot->rank, has_words ? why : "");
     hvd_shutdown_ask(job, text, strlen(text));

@@ -24,7 +24,7 @@ static const char strange_text[] =
 /* Rank 0 has logged which ranks are stalled. */
 static const char stalled_text[] =
     "A tensor has waited for longer than " HVD_ENV_STALL_SHUTDOWN
-    ": the log of rank 0 says for which ranks.";
+    ": the log of rank 0 says for which ranks";
 
 /* --- events of the agreement --- */
 

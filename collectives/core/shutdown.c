@@ -13,14 +13,6 @@
 #include "collectives/transport/control/uplink.h"
 #include "pmix_boot/boot.h"
 
-static const char shutdown_text[] = "Horovod has been shut down. This was caused by an "
-                                    "exception on one of the ranks or an "
-                                    "attempt to allreduce, allgather or broadcast a "
-                                    "tensor after one of the ranks finished "
-                                    "execution. If the shutdown was caused by an "
-                                    "exception, you should see the exception in "
-                                    "the log before the first shutdown message.";
-
 /* Stores the reason as one line: control characters become spaces. */
 static void note_why(struct hvd_shutdown *shutdown, const char *why, size_t bytes)
 {
@@ -112,18 +104,16 @@ static void watch_shutdown(struct hvd_job *job)
 void hvd_shutdown_begin(struct hvd_job *job, const char *why, size_t bytes)
 {
     struct hvd_shutdown *shutdown = &job->shutdown;
-    struct hvd_error failure;
 
     if (shutdown->phase != HVD_PHASE_RUNNING) {
         return;
     }
     note_why(shutdown, why, bytes);
-    hvd_fail(&failure, HVD_ERR_SHUTDOWN, "%s %s", shutdown_text, shutdown->why);
     shutdown->phase = HVD_PHASE_DRAINING;
     hvd_uplink_send_down(job->uplink, HVD_MESSAGE_SHUTDOWN, shutdown->why,
                          strlen(shutdown->why));
-    hvd_submissions_refuse(&job->submissions, failure.status, failure.text);
-    hvd_loop_drain(&job->loop, failure.status, failure.text);
+    hvd_submissions_refuse(&job->submissions, HVD_ERR_SHUTDOWN, shutdown->why);
+    hvd_loop_drain(&job->loop, HVD_ERR_SHUTDOWN, shutdown->why);
     watch_shutdown(job);
 }
 

@@ -25,7 +25,7 @@ enum hvd_phase {
 };
 
 enum {
-    /* for the reason, which follows Horovod's sentence within a struct hvd_error */
+    /* for the reason, which Horovod's sentences follow within a struct hvd_error */
     HVD_SHUTDOWN_WHY_BYTES = 192
 };
 

@@ -2,6 +2,7 @@
 /* Requests that threads of the program have submitted. */
 #include "collectives/core/submissions.h"
 
+#include "collectives/core/failure_text.h"
 #include "collectives/core/grace.h"
 #include "pmix_boot/cause.h"
 
@@ -58,13 +59,12 @@ static int refuse_request(const struct hvd_submissions *submissions,
     const struct hvd_error *refusal = &submissions->refusal;
     char operation[HVD_OPERATION_BYTES];
 
-    if (refusal->status == HVD_ERR_SHUTDOWN) { /* scripts match this sentence */
+    if (refusal->status == HVD_ERR_SHUTDOWN) {
         hvd_grace_begin();
-        hvd_cause_miss();
-        return hvd_fail(err, refusal->status, "%s", refusal->text);
+        hvd_cause_miss(hvd_entry_operation(request->entries, operation));
     }
-    return hvd_fail(err, refusal->status, "%.320s, before %s", refusal->text,
-                    hvd_entry_operation(request->entries, operation));
+    return hvd_failure_text(err, refusal->status, refusal->text, "before",
+                            request->entries);
 }
 
 int hvd_submissions_add(struct hvd_submissions *submissions, struct hvd_request *request,

@@ -33,10 +33,32 @@ int hvdrun_failure_exit_code(const struct hvdrun_failure *failure)
         return 128 + failure->value;
     case HVDRUN_FAILURE_EXIT:
     case HVDRUN_FAILURE_EARLY:
+    case HVDRUN_FAILURE_LEFT:
     case HVDRUN_FAILURE_STUCK:
         break;
     }
     return failure->value > 0 && failure->value < 256 ? failure->value : EXIT_FAILURE;
+}
+
+/* Describes a rank that did not wait for the others. */
+static void describe_early(const struct hvdrun_failure *failure, const char *others,
+                           struct hvd_error *err)
+{
+    const char *colon = failure->text[0] != '\0' ? ": " : "";
+    const char *how =
+        failure->kind == HVDRUN_FAILURE_LEFT ? "left the job" : "exited with status 0";
+
+    if (failure->operation[0] == '\0') {
+        hvd_fail(err, HVD_ERR_PEER,
+                 "rank %d (pid %d) %s before the others were done%s%s%s", failure->rank,
+                 (int)failure->pid, how, colon, failure->text, others);
+    } else {
+        hvd_fail(err, HVD_ERR_PEER,
+                 "rank %d (pid %d) %s while rank %d was in %s: did it have less data? "
+                 "See hvd.join()%s",
+                 failure->rank, (int)failure->pid, how, failure->waiter,
+                 failure->operation, others);
+    }
 }
 
 void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
@@ -59,10 +81,8 @@ void hvdrun_failure_describe(const struct hvdrun_failure *failure, int ranks,
                  strsignal(failure->value), colon, failure->text, others);
         return;
     case HVDRUN_FAILURE_EARLY:
-        hvd_fail(
-            err, HVD_ERR_PEER,
-            "rank %d (pid %d) exited with status 0 before the others were done%s%s%s",
-            failure->rank, (int)failure->pid, colon, failure->text, others);
+    case HVDRUN_FAILURE_LEFT:
+        describe_early(failure, others, err);
         return;
     case HVDRUN_FAILURE_STUCK:
         hvd_fail(err, HVD_ERR_PEER,

@@ -15,6 +15,8 @@ struct hvdrun_failure {
         HVDRUN_FAILURE_KILLED, /* a rank was killed by signal `value` */
         /* a rank exited with 0 too early, which made another exit with status `value` */
         HVDRUN_FAILURE_EARLY,
+        /* a rank left the job, but did not exit, which made another exit with `value` */
+        HVDRUN_FAILURE_LEFT,
         /* a rank hung, which made another exit with status `value` */
         HVDRUN_FAILURE_STUCK,
         HVDRUN_FAILURE_SIGNAL, /* signal `value` asked hvdrun to end */
@@ -23,6 +25,10 @@ struct hvdrun_failure {
     int rank;
     pid_t pid;
     char text[256]; /* further details; may be empty */
+    /* EARLY, LEFT: the rank that needed the failed one, and the operation in which it
+     * was; "" if that is not known */
+    int waiter;
+    char operation[160];
 };
 
 /* Records that a rank ended; value 0 is not a failure. The first failure is kept, except

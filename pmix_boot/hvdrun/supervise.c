@@ -505,6 +505,12 @@ static int supervise(struct state *state, struct hvd_error *err)
     return 0;
 }
 
+/* Whether the rank that is recorded as the first to fail left the job in good order. */
+static bool left_well(const struct hvd_cause *cause)
+{
+    return cause->teller == cause->rank && cause->text[0] == '\0';
+}
+
 /* Corrects the first failure by what ranks recorded, because the rank that ended first
  * may only have noticed that another rank failed. If that other rank exited with 0 or
  * never ended, it is to blame only if ranks reported it missing. */
@@ -524,13 +530,19 @@ static void blame(struct state *state)
         hvdrun_failure_add_end(failure, cause.rank, culprit->pid, culprit->is_killed,
                                culprit->value);
     } else if (may_notice && cause.is_missed) {
-        *failure = (struct hvdrun_failure){
-            .kind = culprit->has_ended ? HVDRUN_FAILURE_EARLY : HVDRUN_FAILURE_STUCK,
-            .value = exit_code,
-            .rank = cause.rank,
-            .pid = culprit->pid};
+        *failure =
+            (struct hvdrun_failure){.kind = culprit->has_ended  ? HVDRUN_FAILURE_EARLY
+                                            : left_well(&cause) ? HVDRUN_FAILURE_LEFT
+                                                                : HVDRUN_FAILURE_STUCK,
+                                    .value = exit_code,
+                                    .rank = cause.rank,
+                                    .pid = culprit->pid};
     } else {
         return;
+    }
+    if (left_well(&cause)) {
+        failure->waiter = cause.waiter;
+        memcpy(failure->operation, cause.operation, sizeof(failure->operation));
     }
     if (cause.teller == cause.rank || failure->kind == HVDRUN_FAILURE_STUCK) {
         memcpy(failure->text, cause.text, sizeof(failure->text));

@@ -171,7 +171,7 @@ class Job:
         host = r'node\d' if ',' in self.layout else r'[\w.-]+'
         operation = r"(, (in|before) [a-z]+( '.*')?$|[A-Z]+ \S+ has waited for)"
         if self.case.fate == 'left':
-            return rf'Horovod has been shut down.* rank {self.victim} on {host}'
+            return rf'rank {self.victim} on {host}.* Horovod has been shut down'
         if self.case.fate in ('told early', 'told first'):
             return rf'rank {self.victim} (\(?(on|host) [\w.-]+|(exited|was killed) .* and did not call init)'
         who = self.victim

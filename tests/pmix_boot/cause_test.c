@@ -23,6 +23,11 @@ static void write_as(const char *rank, void (*act)(void))
     act();
 }
 
+static void miss(void)
+{
+    hvd_cause_miss("allreduce 'x'\ny");
+}
+
 static void tell_own(void)
 {
     hvd_cause_tell(-1, -1, "cannot start");
@@ -41,12 +46,14 @@ static void check_first(const char *path)
     hvd_cause_tell(1, 1, "ValueError: boom\nand a second line");
     hvd_cause_tell(2, 0, "rank 2 died");
     tap_ok(is_told(path, 1, 1, "ValueError: boom"), "the first report counts");
-    write_as("1", hvd_cause_miss);
+    write_as("1", miss);
     tap_ok(hvd_cause_read(path, &cause) == 0 && !cause.is_missed,
            "a failed rank is not missed by its own report");
-    write_as("0", hvd_cause_miss);
+    write_as("0", miss);
     tap_ok(hvd_cause_read(path, &cause) == 0 && cause.is_missed,
            "a failed rank is missed once another rank says so");
+    tap_ok(cause.waiter == 0 && strcmp(cause.operation, "allreduce 'x'") == 0,
+           "the operation in which the other rank was is read");
     (void)unlink(path);
     hvd_cause_tell(2, 0, "rank 2 died");
     tap_ok(hvd_cause_read(path, &cause) == 0 && cause.is_missed,

@@ -2,6 +2,8 @@
 """If a rank ends with an exception, all other ranks and the launcher name the rank and the
 exception. Needs no framework. Prints TAP; starts its ranks itself."""
 
+import re
+
 import launch
 from report import run_check
 
@@ -17,18 +19,26 @@ hvd.should_stop()
 HOROVOD = 'Horovod has been shut down. This was caused by an exception on one of the ranks'
 
 
+def told_by(output, words):
+    """Returns the lines in which a rank gives the reason first, then Horovod's text."""
+    return [line for line in output.splitlines()
+            if re.search(rf'Error: rank 1 on \S+{words}\. ', line) and line.find(HOROVOD) > 0]
+
+
 def check(report):
     status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='raise ValueError("bo\\nom")')])
-    told = [line for line in output.splitlines()
-            if HOROVOD in line and ' rank 1 on ' in line and line.endswith(': ValueError: bo om')]
-    report.line(len(told) == 2, 'both other ranks name the rank and its exception', output)
+    report.line(len(told_by(output, ': ValueError: bo om')) == 2,
+                'both other ranks name the rank and its exception', output)
     report.line(status == 1 and 'hvdrun: rank 1 ' in output
                 and 'status 1: ValueError: bo om' in output, 'hvdrun names the rank and its exception, too', output)
     status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='sys.exit(3)')])
-    told = [line for line in output.splitlines()
-            if HOROVOD in line and line.endswith(' has left the job') and ' rank 1 on ' in line]
-    report.line(len(told) == 2, 'both other ranks name a rank that ends without an exception', output)
+    report.line(len(told_by(output, ' has left the job: did it have less data. See hvd.join..')) == 2,
+                'both other ranks name a rank that ends without an exception', output)
     report.line(status == 3, 'the exit status is that of the rank that failed first', output)
+    status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='sys.exit(0)')])
+    report.line(status == 1 and re.search(
+        r'^hvdrun: rank 1 .* exited with status 0 while rank [02] was in .*: did it have less data', output, re.M),
+                'hvdrun names a rank that ends too early, and what another one was waiting for', output)
 
 
 if __name__ == '__main__':

@@ -105,10 +105,9 @@ static bool shut_down_in_a_step(void)
     for (int i = 0; i < count; i++) {
         int status = requests[i] != NULL ? hvd_wait(requests[i], &err) : err.status;
         bool all_have_it = i < STEP_TENSORS / 2;
-        bool as_it_should =
-            status == HVD_ERR_SHUTDOWN
-                ? strncmp(err.text, shutdown_text, strlen(shutdown_text)) == 0
-                : status == 0 && all_have_it && step_is_right(i);
+        bool as_it_should = status == HVD_ERR_SHUTDOWN
+                                ? strstr(err.text, shutdown_text) != NULL
+                                : status == 0 && all_have_it && step_is_right(i);
 
         if (!as_it_should) {
             fprintf(stderr, "# rank %d: tensor %d of %d: status %d, %s\n", rank, i, count,
@@ -119,7 +118,7 @@ static bool shut_down_in_a_step(void)
     }
     if (rank != 1) {
         good &= step_start(0, &err) == NULL && err.status == HVD_ERR_SHUTDOWN &&
-                strncmp(err.text, shutdown_text, strlen(shutdown_text)) == 0;
+                strstr(err.text, shutdown_text) != NULL;
     }
     hvd_shutdown();
     return report(good, "a shutdown ends the requests of a replayed step on all ranks "

@@ -43,6 +43,16 @@ static void test_failures(void)
                hvdrun_failure_exit_code(&failure) == 3,
            "a rank that exits too early is named, with the exit code of the rank that "
            "needed it");
+    snprintf(failure.operation, sizeof(failure.operation), "allreduce 'x'");
+    hvdrun_failure_describe(&failure, 2, &err);
+    tap_ok(strcmp(err.text, "rank 1 (pid 7) exited with status 0 while rank 0 was in "
+                            "allreduce 'x': did it have less data? See hvd.join(); the "
+                            "other ranks were ended") == 0,
+           "the operation in which another rank needed it is named");
+    failure.kind = HVDRUN_FAILURE_LEFT;
+    hvdrun_failure_describe(&failure, 2, &err);
+    tap_ok(strncmp(err.text, "rank 1 (pid 7) left the job while rank 0 was in ", 48) == 0,
+           "a rank that left the job and goes on is not said to be stuck");
     failure =
         (struct hvdrun_failure){.kind = HVDRUN_FAILURE_EXIT, .value = 1, .text = "why"};
     hvdrun_failure_describe(&failure, 1, &err);
