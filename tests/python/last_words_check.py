@@ -31,6 +31,9 @@ def check(report):
                 'both other ranks name the rank and its exception', output)
     report.line(status == 1 and 'hvdrun: rank 1 ' in output
                 and 'status 1: ValueError: bo om' in output, 'hvdrun names the rank and its exception, too', output)
+    report.line('horovod/common/' not in output, 'the tracebacks show the lines of the script alone', output)
+    report.line(len(re.findall(r'^Traceback.*\n(  .*\n)+\S*Error: .*', output, re.M)) == 3,
+                'the tracebacks of the ranks do not mix', output)
     status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='sys.exit(3)')])
     report.line(len(told_by(output, ' has left the job: did it have less data. See hvd.join..')) == 2,
                 'both other ranks name a rank that ends without an exception', output)

@@ -8,7 +8,7 @@ import sys
 import traceback
 from ctypes import c_int
 
-from horovod.common import membership, mpi, requests, stores
+from horovod.common import membership, mpi, requests, stores, uncaught
 from horovod.common import process_sets as sets
 from horovod.common import requeue as requeueing
 from horovod.common.arguments import wrong_type
@@ -261,6 +261,7 @@ def _join_job(comm, store, rank, size):
         raise ValueError(f'hvd.init() failed: {error.message()}')
     membership.begin()
     requests.restart_all_names()
+    uncaught.install()
 
 
 def _leave_job(why):
