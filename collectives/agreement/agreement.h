@@ -39,6 +39,7 @@ struct hvd_agreement_settings {
     struct hvd_tensor_table *tensors; /* tensor_table.h; borrowed */
     struct hvd_sets *sets; /* the process sets that this rank knows; borrowed */
     const struct hvd_boot_peer *peers; /* by rank, for host names in texts; borrowed */
+    int (*pid_of)(const struct hvd_boot_peer *peer); /* for texts */
     struct hvd_fusion fusion;
     bool may_replay;
     int64_t stall_warning_ns; /* 0: never look for stalls */

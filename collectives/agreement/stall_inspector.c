@@ -149,11 +149,12 @@ static bool holds_up(const struct hvd_agreement *agreement,
     return false;
 }
 
-/* Writes a new line, "2: [a, b]". is_past: the rank has held others up past the shutdown
- * time. */
+/* Writes a new line, "2: [a, b] (pid 4711 on n1)". is_past: the rank has held others up
+ * past the shutdown time. */
 static void put_rank(const struct hvd_agreement *agreement,
                      const struct hvd_stalled *list, int rank, bool is_past, FILE *text)
 {
+    const struct hvd_boot_peer *peer = &agreement->settings.peers[rank];
     int names = 0;
 
     fprintf(text, "\n%d%s: [", rank, is_past ? "!" : "");
@@ -170,7 +171,7 @@ static void put_rank(const struct hvd_agreement *agreement,
         fprintf(text, "%s%s", names > 0 ? ", " : "", tensor->key.name);
         names++;
     }
-    fputs("]", text);
+    fprintf(text, "] (pid %d on %s)", agreement->settings.pid_of(peer), peer->host);
 }
 
 /* Writes the list of ranks that lack tensors. Returns whether any is past the shutdown
@@ -301,7 +302,8 @@ static bool warn_of_missing(struct hvd_agreement *agreement,
             "by subset of ranks and are waiting for remainder of ranks for more than "
             "%d seconds. This may indicate that different ranks are trying to submit "
             "different tensors or that only subset of ranks is submitting tensors, "
-            "which will cause deadlock. \nMissing ranks:%s",
+            "which will cause deadlock. \nFor the line of the script where such a rank "
+            "is, run \"py-spy dump --pid PID\" on its host.\nMissing ranks:%s",
             whole_seconds(agreement->settings.stall_warning_ns), missing);
     }
     free(missing);

@@ -53,6 +53,11 @@ struct hvd_card_stamp hvd_card_of(const struct hvd_boot_peer *peer)
     return stamp;
 }
 
+int hvd_card_pid(const struct hvd_boot_peer *peer)
+{
+    return (int)hvd_card_of(peer).pid;
+}
+
 const void *hvd_card_address(const struct hvd_boot_peer *peer, size_t *bytes)
 {
     *bytes = peer->card_bytes - STAMP_BYTES;

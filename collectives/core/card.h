@@ -17,6 +17,7 @@ struct hvd_control;
 struct hvd_card_stamp {
     uint64_t algorithms; /* the digest of the rank's table of algorithms */
     int64_t memory_limit; /* bytes; 0: none */
+    int64_t pid; /* as the rank sees it: in a container, in its namespace */
 };
 
 /* Finds the other ranks, and hands in this rank's card: its stamp and the address of its
@@ -29,9 +30,10 @@ int hvd_card_boot(const struct hvd_card_stamp *stamp, const struct hvd_control *
  * of hvd. */
 int hvd_card_check(const struct hvd_boot *boot, struct hvd_error *err);
 
-/* Return the stamp and the control address of a card that was checked. The address is
- * borrowed from the peer. */
+/* Return the stamp, its pid, and the control address of a card that was checked. The
+ * address is borrowed from the peer. */
 struct hvd_card_stamp hvd_card_of(const struct hvd_boot_peer *peer);
+int hvd_card_pid(const struct hvd_boot_peer *peer);
 const void *hvd_card_address(const struct hvd_boot_peer *peer, size_t *bytes);
 
 #endif

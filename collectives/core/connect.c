@@ -149,6 +149,7 @@ static int boot_job(struct hvd_job *job, struct hvd_boot_query *query,
     const struct hvd_card_stamp stamp = {
         .algorithms = hvd_algorithms_digest(&job->algorithms),
         .memory_limit = job->settings.memory_limit,
+        .pid = getpid(),
     };
     int status = hvd_card_boot(&stamp, job->control, query, &job->boot, err);
 

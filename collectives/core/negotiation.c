@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "collectives/agreement/agreement.h"
+#include "collectives/core/card.h"
 #include "collectives/core/job_state.h"
 #include "collectives/core/p2p_source.h"
 #include "collectives/core/tuning.h"
@@ -401,6 +402,7 @@ int hvd_negotiation_open(struct hvd_job *job, struct hvd_error *err)
         .tensors = hvd_submissions_tensors(&job->submissions),
         .sets = &job->sets,
         .peers = job->boot->peers,
+        .pid_of = hvd_card_pid,
         .fusion =
             {
                 .threshold = set->fusion_threshold,

@@ -58,7 +58,7 @@ static size_t begin_line(enum hvd_log_level level, char *line, size_t bytes)
 
 void hvd_log(enum hvd_log_level level, const char *format, ...)
 {
-    char line[1024];
+    char line[4096]; /* PIPE_BUF: lines of ranks that share a pipe do not mix */
     size_t used;
     va_list args;
 

@@ -11,7 +11,7 @@ enum {
 
 static struct {
     enum hvd_log_level level;
-    char text[1024];
+    char text[4096];
 } lines[MOST_LINES];
 static int line_count;
 

@@ -19,7 +19,9 @@ static const char warning[] =
     "One or more tensors were submitted to be reduced, gathered or broadcasted by subset "
     "of ranks and are waiting for remainder of ranks for more than 60 seconds. This may "
     "indicate that different ranks are trying to submit different tensors or that only "
-    "subset of ranks is submitting tensors, which will cause deadlock. \nMissing ranks:";
+    "subset of ranks is submitting tensors, which will cause deadlock. \nFor the "
+    "line of the script where such a rank is, run \"py-spy dump --pid PID\" on its "
+    "host.\nMissing ranks:";
 
 static struct hvd_agreement_settings patient(void)
 {
@@ -54,7 +56,7 @@ static void pass(struct sim *sim, int64_t seconds)
 /* Checks the number of warnings, and the ranks that the last one names. */
 static void check(const char *promise, int count, const char *missing)
 {
-    char text[1024] = "";
+    char text[1200] = "";
     bool passed = logged_count(HVD_LOG_WARN) == count;
 
     if (count > 0) {
@@ -103,19 +105,19 @@ static void test_names(unsigned seed)
     check("no rank is named before the warning time", 0, NULL);
     pass(&sim, 4);
     check("the ranks that lack a tensor are named, each with its tensors", 1,
-          "\n1: [a]\n3: [a, b]");
+          "\n1: [a] (pid 4710 on n0)\n3: [a, b] (pid 4711 on n1)");
     pass(&sim, 50);
     hold(&held, &sim, 1, "a", 0);
     pass(&sim, 12);
     check("after another warning time, the ranks that still lack it are named", 2,
-          "\n3: [a, b]");
+          "\n3: [a, b] (pid 4711 on n1)");
     hold(&held, &sim, 3, "b", 0);
     hold(&held, &sim, 3, "a", 0);
     pass(&sim, 120);
     for (int i = 0; i < held.count; i++) {
         all &= atomic_load(&held.requests[i]->status) == 0;
     }
-    check("a rank that was late is no longer named", 2, "\n3: [a, b]");
+    check("a rank that was late is no longer named", 2, "\n3: [a, b] (pid 4711 on n1)");
     tap_ok(all && sim.fault[0] == '\0', "the job continues (%s)", sim.fault);
     let_go(&held, &sim);
 }
@@ -140,7 +142,8 @@ static void test_joined(unsigned seed)
     hold(&held, &sim, 3, "hvd.join", 0);
     hold(&held, &sim, 1, "a", 0);
     pass(&sim, 62);
-    check("a rank that has joined is not named", 1, "\n0: [a]\n2: [a]");
+    check("a rank that has joined is not named", 1,
+          "\n0: [a] (pid 4710 on n0)\n2: [a] (pid 4711 on n1)");
     let_go(&held, &sim);
 }
 
@@ -170,7 +173,7 @@ static void test_sets(unsigned seed)
     add_set(&sim, "1,3");
     hold(&held, &sim, 1, "a", 1);
     pass(&sim, 62);
-    check("ranks outside of a process set are not named", 1, "\n3: [a]");
+    check("ranks outside of a process set are not named", 1, "\n3: [a] (pid 4711 on n1)");
     let_go(&held, &sim);
 }
 
@@ -198,7 +201,7 @@ static void test_creations(unsigned seed)
     }
     pass(&sim, 62);
     check("members that have not asked to create a set are named", 1,
-          "\n2: [hvd.create.y]\n3: [hvd.create.x]");
+          "\n2: [hvd.create.y] (pid 4711 on n1)\n3: [hvd.create.x] (pid 4711 on n1)");
     let_go(&held, &sim);
 }
 
@@ -247,7 +250,7 @@ static void test_planned(unsigned seed)
     pass(&sim, 62);
     tap_ok(try_counts(&sim, 0).replayed > 0, "(the steps are replayed)");
     check("tensors that a replay waits for are named, six for each rank", 1,
-          "\n2: [t0, t1, t2, t3, t4, t5 ...]");
+          "\n2: [t0, t1, t2, t3, t4, t5 ...] (pid 4711 on n1)");
     let_go(&held, &sim);
 }
 
@@ -270,8 +273,9 @@ static void test_planned_sets(unsigned seed)
     hold_tensors(&held, &sim, 0, 2);
     pass(&sim, 62);
     check("tensors that the replays of sets wait for are named", 1,
-          "\n1: [t0, t1, t2, t3, t4, t5 ...]\n2: [t0, t1, t2, t3, t4, t5 ...]"
-          "\n3: [t0, t1, t2, t3, t4, t5 ...]");
+          "\n1: [t0, t1, t2, t3, t4, t5 ...] (pid 4710 on n0)\n2: [t0, t1, t2, t3, t4, "
+          "t5 ...] (pid 4711 on n1)"
+          "\n3: [t0, t1, t2, t3, t4, t5 ...] (pid 4711 on n1)");
     let_go(&held, &sim);
 }
 
@@ -289,10 +293,12 @@ static void test_shutdown(unsigned seed)
         }
     }
     pass(&sim, 62);
-    check("ranks deep in the tree are named", 1, "\n4: [a]\n10: [a]");
+    check("ranks deep in the tree are named", 1,
+          "\n4: [a] (pid 4714 on n4)\n10: [a] (pid 4720 on n10)");
     tap_ok(!sim.ranks[0].gave_up, "the job goes on until the shutdown time");
     pass(&sim, 60);
-    check("ranks past the shutdown time are marked", 2, "\n4!: [a]\n10!: [a]");
+    check("ranks past the shutdown time are marked", 2,
+          "\n4!: [a] (pid 4714 on n4)\n10!: [a] (pid 4720 on n10)");
     tap_ok(sim.ranks[0].gave_up && logged_count(HVD_LOG_ERROR) == 1,
            "past the shutdown time, the job ends with an error");
     let_go(&held, &sim);

@@ -56,6 +56,11 @@ static void lay_out(struct sim *sim, const int *nodes)
     free(hosts);
 }
 
+static int pid_of(const struct hvd_boot_peer *peer)
+{
+    return 4710 + atoi(peer->host + 1);
+}
+
 static void connect_children(struct sim *sim, struct sim_rank *rank)
 {
     int count = hvd_tree_children(&sim->layout, rank->rank, NULL);
@@ -94,6 +99,7 @@ void sim_init(struct sim *sim, const int *nodes,
         own.tensors = &rank->tensors;
         own.sets = &rank->sets;
         own.peers = sim->peers;
+        own.pid_of = pid_of;
         if (hvd_sets_init(&rank->sets, &sim->layout, i, NULL) != 0 ||
             hvd_agreement_create(&own, &rank->agreement, NULL) != 0) {
             sim_fault(sim, "rank %d cannot begin", i);

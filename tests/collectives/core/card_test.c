@@ -25,8 +25,9 @@ static void set_up(void)
     static char hosts[RANKS][2] = {"a", "b", "c"};
 
     for (int i = 0; i < RANKS; i++) {
-        cards[i] = (struct card){
-            .stamp = {.algorithms = (uint64_t)i + 10, .memory_limit = 1000 * i}};
+        cards[i] = (struct card){.stamp = {.algorithms = (uint64_t)i + 10,
+                                           .memory_limit = 1000 * i,
+                                           .pid = i}};
         snprintf(cards[i].address, sizeof(cards[i].address), "at %d", i);
         peers[i] = (struct hvd_boot_peer){
             .host = hosts[i], .card = &cards[i], .card_bytes = sizeof(cards[i])};
@@ -45,7 +46,7 @@ static void test_cards(void)
         const void *address = hvd_card_address(&peers[i], &bytes);
 
         wrong += stamp.algorithms != (uint64_t)i + 10 || stamp.memory_limit != 1000 * i ||
-                 bytes != sizeof(cards[i].address) ||
+                 hvd_card_pid(&peers[i]) != i || bytes != sizeof(cards[i].address) ||
                  strcmp(address, cards[i].address) != 0;
     }
     tap_ok(wrong == 0, "each card is read as it was written");
