@@ -65,7 +65,7 @@ train()
     shift 5
     [ ! -x "$horovod" ] || backends=$backends,horovod=$horovod
     HVD_LIBRARY=$build/collectives/libhvd.so record "$name" /usr/bin/python3 "$here/hvd_bench/lab.py" \
-        --sizes '' --backends "$backends" --model "$model" --batch "$batch" --steps 20 --turns 5 \
+        --python /usr/bin/python3 --sizes '' --backends "$backends" --model "$model" --batch "$batch" --steps 20 --turns 5 \
         --servers "$servers" --per-server "$per_server" --launch "$*" --out "$out/$name"
 }
 

@@ -36,43 +36,97 @@ done <<EOF
 --launch
 --launch {nothing}
 --python /nonexistent
+--python false
 --out /dev/null/lab
 EOF
 report $status 'wrong options are refused before a job starts'
+# Each start of a job leaves a line; the third one fails.
+cat >"$work/launch" <<EOF
+#!/bin/sh
+echo "\$*" >>"$work/started"
+[ "\$(wc -l <"$work/started")" -ne 3 ] || { echo 'no such partition'; exit 3; }
+ranks=\$1
+shift 2 # the layout too: every rank is on this machine
+exec "$hvdrun" -np "\$ranks" "\$@"
+EOF
+chmod +x "$work/launch"
 # Gloo only, because in a build tree the ranks do not find hvd's package.
-"$bench" --lab --servers 1,2 --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 \
-    --sizes 1K,64K --peers limit --python "$python" --hvd-bench "$bench" --out "$work/lab" \
-    --launch "sh -c 'echo no such partition; exit 3'" >"$work/out" 2>&1
+lab()
+{
+    "$bench" --lab --servers 1,2 --per-server 1 --backends gloo,alone --model conv --batch 4 --steps 2 --turns 1 \
+        --sizes 1K,64K --peers "gloo=$python" --python "$python" --hvd-bench "$bench" --out "$work/lab" \
+        --launch "$work/launch {ranks} {layout}" >"$work/out" 2>&1
+}
+
+lab
 [ $? -eq 1 ] && grep -q 'a job failed with status 3: ' "$work/out" && grep -q '^no such partition' "$work/out"
 report $? 'a job that fails ends the lab, with the output of the job'
-"$bench" --lab --servers 1,2 --per-server 1 --backends gloo,alone --model conv --batch 4 --steps 2 --turns 1 \
-    --sizes 1K,64K --peers "gloo=$python" --python "$python" --hvd-bench "$bench" --out "$work/lab" \
-    --launch "env LAYOUT={layout} $hvdrun -np {ranks}" >"$work/out" 2>&1 &&
-    "$python" - "$work/lab" >>"$work/out" 2>&1 <<'EOF'
+grep -v '^no pictures' "$work/out" | head -n 1 | grep -q '^5 jobs to run, about [0-9]* \(s\|min\); '
+report $? 'the first line has the number of jobs and their time'
+[ "$(wc -l <"$work/lab/jobs.csv")" -eq 3 ] && [ "$(wc -l <"$work/lab/training.csv")" -eq 3 ]
+report $? 'rows are in the files as soon as they are measured'
+cp "$work/lab/jobs.csv" "$work/kept"
+lab && [ "$(wc -l <"$work/started")" -eq 6 ] && head -n 3 "$work/lab/jobs.csv" | cmp -s - "$work/kept" &&
+    grep -q '^3 jobs to run, .*, and 2 are in ' "$work/out"
+report $? 'the same command goes on with the jobs that have not run'
+
+"$python" - "$work/lab" >>"$work/out" 2>&1 <<'EOF'
 import csv, os, sys
 
 def rows(name):
     with open(os.path.join(sys.argv[1], name)) as file:
         return list(csv.DictReader(file))
 
-one, _, both, apart = table = rows('training.csv')
-assert (one['servers'], one['ranks'], float(one['speed_up'])) == ('1', '1', 1), one
+one, gloo, both, apart = table = rows('training.csv')
+assert (one['backend'], one['ranks'], float(one['speed_up'])) == ('alone', '1', 1), one
+assert (gloo['backend'], gloo['servers'], gloo['ranks']) == ('gloo', '1', '1'), gloo
 assert (both['backend'], both['servers'], both['ranks']) == ('gloo', '2', '2'), both
 assert (apart['backend'], apart['servers'], apart['ranks']) == ('alone', '2', '2'), apart
 for row in table:
     assert abs(float(row['samples_s']) * float(row['step_ms']) / 1e3 - 4 * int(row['ranks'])) < 1e-6
     assert abs(float(row['efficiency']) * int(row['ranks']) - float(row['speed_up'])) < 1e-9
+    assert abs(float(row['speed_up']) * float(one['samples_s']) - float(row['samples_s'])) < 1e-6
 table = rows('allreduce.csv')
 assert [(row['backend'], row['bytes']) for row in table] == [
     ('hvd', '1024'), ('gloo', '1024'), ('hvd', '65536'), ('gloo', '65536')], table
 with open(os.path.join(sys.argv[1], 'training.md')) as file:
     assert len(file.readlines()) == 6
-try:
-    import matplotlib
-except ImportError:
-    sys.exit()
-for name in 'training.png', 'training.svg', 'allreduce.png', 'allreduce.svg':
-    assert os.path.getsize(os.path.join(sys.argv[1], name)) > 1000, name
 EOF
-report $? 'the lab writes tables with consistent figures, for one server and for two'
+report $? 'speed-up is the throughput divided by that of one process without communication, in every row'
+
+# --- pictures ---
+
+# Curves need three numbers of processes on the same servers; other tables are drawn as bars.
+mkdir "$work/bars" "$work/curves"
+cp "$work/lab/training.csv" "$work/lab/allreduce.csv" "$work/bars"
+cat >"$work/curves/training.csv" <<EOF
+backend,servers,per_server,ranks,step_ms,samples_s,speed_up,efficiency,model,batch
+alone,1,1,1,10,100,1,1,mlp,1
+gloo,1,2,2,10,200,2,1,mlp,1
+gloo,1,4,4,20,200,2,0.5,mlp,1
+gloo,1,8,8,20,400,4,0.5,mlp,1
+EOF
+if "$python" -c 'import matplotlib' 2>/dev/null; then
+    for directory in bars curves; do
+        "$bench" --lab --draw --python "$python" --out "$work/$directory" >"$work/out" 2>&1 && "$python" - \
+            "$work/$directory"/*.csv >>"$work/out" 2>&1 <<'EOF'
+import struct, sys
+
+for base in (path[:-len('.csv')] for path in sys.argv[1:]):
+    with open(base + '.png', 'rb') as file:
+        width, height = struct.unpack_from('>II', file.read(24), 16)
+    assert 800 < width <= 1400 and height < width, (base, width, height)
+    with open(base + '.svg') as file:
+        text = file.read()
+    titles = ('Throughput', 'Speed-up over', 'Efficiency') if 'training' in base else ('Time of 1K', 'Bus bandwidth')
+    assert all(f'<!-- {title}' in text for title in titles), base
+EOF
+        report $? "$directory are drawn from the tables alone, at most 1,400 pixels wide, with a title on each panel"
+    done
+else
+    tap_skip 'pictures are drawn from the tables alone' 'no matplotlib'
+    "$bench" --lab --draw --python "$python" --out "$work/bars" >"$work/out" 2>&1
+    [ $? -eq 1 ] && grep -q 'no matplotlib in ' "$work/out"
+    report $? 'without matplotlib the lab says what to install'
+fi
 tap_done

@@ -6,11 +6,15 @@ alone.
 
     hvd-bench --lab --servers 1,2 --per-server 1,2,4 --out lab        in a Slurm allocation
     hvd-bench --lab --per-server 1,2                                  on this machine
+    hvd-bench --lab --draw --out lab                                  only draws the pictures again
 
 Writes OUT/training.md, .csv, .png and .svg, and the same files for allreduce. Backends take turns;
 each figure is the median of the jobs of all turns. Speed-up is the throughput divided by that of one
-process of the same backend; efficiency is the speed-up divided by the number of processes. Every
-process has a batch of the same size.
+process without communication, the first line of the table, for all backends; efficiency is the
+speed-up divided by the number of processes. Every process has a batch of the same size.
+
+Each job adds a line to OUT/jobs.csv when it ends. The same command therefore goes on where a lab was
+interrupted; with more turns, layouts or backends it runs only the jobs that are new.
 
 Backends: hvd (DistributedOptimizer), gloo, gloo-views and gloo-fsdp (torch's
 DistributedDataParallel on Gloo, without and with gradient_as_bucket_view, and fully_shard), ddp,
@@ -25,6 +29,7 @@ COMMAND.
 import argparse
 import csv
 import glob
+import io
 import itertools
 import json
 import os
@@ -39,11 +44,14 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE_PYTHON = os.path.join(HERE, '..', '..', 'python')
 JOB_SECONDS = 600
+# jobs.csv: a job is known by all columns but the last.
+JOB = ('backend', 'servers', 'per_server', 'turn', 'model', 'batch', 'steps', 'python', 'launch', 'step_ms')
 COLUMNS = ('backend', 'servers', 'per_server', 'ranks', 'step_ms', 'samples_s', 'speed_up',
            'efficiency')
+TITLE = ('model', 'batch')  # equal in all rows: in training.csv only
 ALLREDUCE = ('backend', 'servers', 'per_server', 'ranks', 'bytes', 'time_us', 'algbw_gbs',
              'busbw_gbs', 'over_hvd')
-
+BASELINE = ('alone', 1, 1)
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'examples', 'pytorch')
 # The names of the models in lab_train.py, which cannot be imported here: it needs torch.
@@ -66,7 +74,7 @@ def one_of_each(read):
     """Returns a parser of lists in which no word occurs twice."""
     def read_list(text):
         items = [read(word) for word in text.split(',')]
-        if len(set(items)) < len(items):
+        if len({str(item).partition('=')[0] for item in items}) < len(items):
             raise argparse.ArgumentTypeError(f'expected each word once, found {text!r}')
         return items
     return read_list
@@ -96,7 +104,8 @@ def parse():
                         help='processes on each server, default 1,2')
     parser.add_argument('--backends', type=one_of_each(backend), default=['hvd', 'gloo'],
                         help='backends that train, see above; default hvd,gloo')
-    parser.add_argument('--peers', default='gloo', help='peers of allreduce, as in --vs, default gloo')
+    parser.add_argument('--peers', help='peers of allreduce, as in --vs, default gloo=PYTHON with the PYTHON of '
+                        '--python')
     parser.add_argument('--model', default='mlp', choices=MODELS)
     parser.add_argument('--batch', type=whole, metavar='N', default=32,
                         help='samples of each process per step, default 32')
@@ -105,17 +114,38 @@ def parse():
                         help='jobs for each line of the table, default 3')
     parser.add_argument('--sizes', default='1K,1M,16M', help='sizes of allreduce; "": no allreduce')
     parser.add_argument('--launch', help='command that starts a job, see above')
-    parser.add_argument('--python', type=program, default='/usr/bin/python3', help='an interpreter with torch')
+    parser.add_argument('--python', type=program, help='an interpreter with torch; default: python3 of PATH, '
+                        'or /usr/bin/python3 if only that has torch')
+    parser.add_argument('--draw', action='store_true',
+                        help='run no job; draw the pictures from the .csv files of --out')
     parser.add_argument('--hvd-bench', default='hvd-bench', help=argparse.SUPPRESS)
     parser.add_argument('--out', default='lab', help='directory for results, default lab')
     options = parser.parse_args()
-    check(parser, options)
+    if not options.draw:
+        check(parser, options)
     return options
 
 
+def python_with(module, candidates):
+    """Returns the first of these interpreters that has the module, or None. Does not import it, which takes
+    seconds for torch."""
+    question = f'import importlib.util as u, sys; sys.exit(u.find_spec("{module}") is None)'
+    for python in dict.fromkeys(filter(None, candidates)):
+        if subprocess.run([python, '-c', question], stderr=subprocess.DEVNULL, check=False).returncode == 0:
+            return python
+    return None
+
+
 def check(parser, options):
-    """Checks the options, so that mistakes are found before the first job."""
-    template = default_launch() if options.launch is None else options.launch
+    """Checks the options, so that mistakes are found before the first job, and completes them."""
+    candidates = [options.python] if options.python else [shutil.which('python3'), sys.executable]
+    options.python = python_with('torch', candidates)
+    if options.python is None:
+        parser.error(f'argument --python: there is no torch in {" and ".join(filter(None, candidates))}; '
+                     'name an interpreter that has it (Debian: apt-get install python3-torch)')
+    options.peers = options.peers if options.peers is not None else f'gloo={options.python}'
+    options.launch = options.launch if options.launch is not None else default_launch()
+    template = options.launch
     try:
         words = shlex.split(template.format(servers=1, per_server=1, ranks=1, layout='1'))
     except (KeyError, ValueError, IndexError):
@@ -147,7 +177,7 @@ def check(parser, options):
                            stderr=subprocess.PIPE, text=True, check=False)
     if asked.returncode:
         parser.error('argument --sizes or --peers: '
-                     + asked.stderr.strip().removeprefix('hvd-bench: '))
+                     + asked.stderr.strip().split('hvd-bench: ', 1)[-1])
 
 
 def measuring(options):
@@ -156,18 +186,30 @@ def measuring(options):
 
 
 class Progress:
-    """A line on a terminal that is overwritten in place."""
+    """A line on a terminal that is overwritten in place; after the first job, a line about all of them."""
 
-    def __init__(self, total):
-        self.total, self.done, self.began = total, 0, time.monotonic()
+    def __init__(self, total, kept, out):
+        self.total, self.kept, self.out, self.done = total, kept, out, 0
+        self.began, self.load = time.monotonic(), os.getloadavg()[0]
 
-    def show(self, what):
-        """Shows the job that begins."""
-        passed = time.monotonic() - self.began
-        left = passed / max(self.done, 1) * (self.total - self.done) / 60
-        rest = f', about {left:.0f} min left' if self.done else ''
+    def begin_job(self, what):
+        rest = f', about {self.minutes()} left' if self.done else ''
         self.write(f'{self.done} of {self.total} jobs done{rest}: {what}')
+
+    def end_job(self):
         self.done += 1
+        if self.done > 1:
+            return
+        self.write('')
+        kept = f', and {self.kept} are in {self.out} already' if self.kept else ''
+        print(f'{self.total} jobs to run, about {self.minutes(self.total)}{kept}; '
+              f'{os.cpu_count()} cores on this machine, load {self.load:.1f}', flush=True)
+
+    def minutes(self, jobs=None):
+        """Writes the time that the rest of the jobs takes, or that many jobs."""
+        jobs = self.total - self.done if jobs is None else jobs
+        seconds = (time.monotonic() - self.began) / self.done * jobs
+        return f'{seconds:.0f} s' if seconds < 100 else f'{seconds / 60:.0f} min'
 
     def write(self, text):
         if sys.stderr.isatty():
@@ -181,10 +223,9 @@ def default_launch():
 
 
 def launch(options, servers, per_server, command, **env):
-    template = default_launch() if options.launch is None else options.launch
-    words = shlex.split(template.format(servers=servers, per_server=per_server,
-                                        ranks=servers * per_server,
-                                        layout=layout(servers, per_server)))
+    words = shlex.split(options.launch.format(servers=servers, per_server=per_server,
+                                              ranks=servers * per_server,
+                                              layout=layout(servers, per_server)))
     try:
         done = subprocess.run(words + command, env=dict(os.environ, OMP_NUM_THREADS='1', **env),
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -240,46 +281,102 @@ def layouts(options):
 
 
 def training_jobs(options):
-    """Returns the jobs. Jobs of one process are always among them, because speed-up refers to these."""
-    return [(name, *each) for each in dict.fromkeys([(1, 1), *layouts(options)])
-            for name in options.backends]
+    """Returns the jobs of a turn: (backend, servers, per_server)."""
+    return list(dict.fromkeys([BASELINE, *((name, *each) for each in layouts(options)
+                                           for name in options.backends)]))
 
 
-def allreduce_layouts(options):
-    return [each for each in layouts(options) if each[0] * each[1] > 1 and options.sizes]
+class Jobs:
+    """The trainings of a lab, and which of them are in jobs.csv already."""
+
+    def __init__(self, options):
+        self.options, self.path = options, os.path.join(options.out, 'jobs.csv')
+        self.known = {}
+        if not os.path.exists(self.path):
+            with open(self.path, 'w', newline='') as file:
+                csv.writer(file).writerow(JOB)
+        try:
+            with open(self.path, newline='') as file:
+                self.known = {tuple(row[name] for name in JOB[:-1]): float(row[JOB[-1]])
+                              for row in csv.DictReader(file)}
+        except (KeyError, TypeError, ValueError) as error:
+            raise LabError(f'{self.path} is no list of jobs of this lab ({error}): '
+                           f'remove it, or give another --out') from error
+
+    def key(self, turn, job):
+        name, servers, per_server = job
+        options = self.options
+        fields = (name.partition('=')[0], servers, per_server, turn, options.model, options.batch,
+                  options.steps, python_of(options, name)[0], options.launch)
+        return tuple(map(str, fields))
+
+    def left(self):
+        """Returns the jobs to run, as (turn, job)."""
+        return [(turn, job) for turn in range(1, self.options.turns + 1)
+                for job in training_jobs(self.options) if self.key(turn, job) not in self.known]
+
+    def add(self, turn, job, seconds):
+        key = self.key(turn, job)
+        self.known[key] = seconds * 1e3
+        with open(self.path, 'a', newline='') as file:
+            csv.writer(file).writerow((*key, seconds * 1e3))
+
+    def step_ms(self, job):
+        """Returns the median of the turns that have run, or None."""
+        times = [self.known[key] for turn in range(1, self.options.turns + 1)
+                 for key in [self.key(turn, job)] if key in self.known]
+        return statistics.median(times) if times else None
+
+    def rows(self):
+        """Returns the rows of the table, with COLUMNS and TITLE."""
+        rows, alone = [], self.step_ms(BASELINE)
+        for job in training_jobs(self.options):
+            name, servers, per_server = job
+            step, ranks = self.step_ms(job), servers * per_server
+            if step is not None:
+                rows.append(dict(zip(COLUMNS + TITLE, (
+                    name.partition('=')[0], servers, per_server, ranks, step,
+                    1e3 * self.options.batch * ranks / step, ranks * alone / step, alone / step,
+                    self.options.model, self.options.batch))))
+        return rows
 
 
-def training(options, progress):
-    """Measures trainings and returns rows of COLUMNS."""
-    jobs = training_jobs(options)
-    times = {job: [] for job in jobs}
-    for turn in range(options.turns):
-        for job in jobs:
-            progress.show(f'training by {job[0]} on {job[1]} x {job[2]} processes, '
-                          f'turn {turn + 1} of {options.turns}')
-            times[job].append(train(options, *job))
-    rows = []
-    for name, servers, per_server in jobs:
-        step = statistics.median(times[name, servers, per_server])
-        alone = statistics.median(times[name, 1, 1])
-        ranks = servers * per_server
-        rows.append(dict(zip(COLUMNS, (
-            name.partition('=')[0], servers, per_server, ranks, step * 1e3,
-            options.batch * ranks / step, ranks * alone / step, alone / step))))
-    return rows
+class Allreduces:
+    """The jobs that measure allreduce, one for each layout; each leaves a JSON file in options.out."""
 
+    def __init__(self, options):
+        self.options = options
+        self.command = [options.launch, *measuring(options)[1:]]
+        self.layouts = [each for each in layouts(options) if each[0] * each[1] > 1 and options.sizes]
 
-def allreduce(options, progress):
-    rows = []
-    for servers, per_server in allreduce_layouts(options):
-        path = os.path.join(options.out, f'allreduce-{servers}x{per_server}.json')
-        progress.show(f'allreduce on {servers} x {per_server} processes')
-        launch(options, servers, per_server, measuring(options) + ['--json', path])
+    def path(self, layout_):
+        return os.path.join(self.options.out, 'allreduce-{}x{}.json'.format(*layout_))
+
+    def document(self, layout_):
+        """Returns the file's content, or None if this command has not written it."""
+        try:
+            with open(self.path(layout_)) as file:
+                document = json.load(file)
+        except (OSError, ValueError):
+            return None
+        return document if document.get('command') == self.command else None
+
+    def left(self):
+        return [each for each in self.layouts if self.document(each) is None]
+
+    def measure(self, layout_):
+        path = self.path(layout_)
+        launch(self.options, *layout_, measuring(self.options) + ['--json', path])
         with open(path) as file:
-            rows += [dict(row, servers=servers, per_server=per_server,
-                          backend='hvd' if row['who'] == 'runtime' else row['who'])
-                     for row in json.load(file)['rows']]
-    return [{name: row[name] for name in ALLREDUCE} for row in rows]
+            document = json.load(file)
+        replace(path, json.dumps(dict(document, command=self.command)))
+
+    def rows(self):
+        rows = [dict(row, servers=servers, per_server=per_server,
+                     backend='hvd' if row['who'] == 'runtime' else row['who'])
+                for servers, per_server in self.layouts
+                for row in (self.document((servers, per_server)) or {'rows': []})['rows']]
+        return [{name: row[name] for name in ALLREDUCE} for row in rows]
 
 
 def cell(value):
@@ -287,108 +384,117 @@ def cell(value):
         f'{value:,.0f}' if isinstance(value, float) else str(value))
 
 
-def write(options, name, columns, rows):
-    with open(os.path.join(options.out, f'{name}.csv'), 'w', newline='') as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(rows)
+def replace(path, text):
+    """Writes a file that is complete at any time."""
+    with open(f'{path}.new', 'w', newline='') as file:
+        file.write(text)
+    os.replace(f'{path}.new', path)
+
+
+def table(columns, rows):
     lines = ['| ' + ' | '.join(columns) + ' |',
              '|' + '|'.join(['---'] + ['---:'] * (len(columns) - 1)) + '|']
     lines += ['| ' + ' | '.join(cell(row[column]) for column in columns) + ' |' for row in rows]
-    table = '\n'.join(lines)
-    with open(os.path.join(options.out, f'{name}.md'), 'w') as file:
-        print(table, file=file)
-    print(f'\n{name}\n\n{table}')
+    return '\n'.join(lines)
 
 
-def pyplot():
-    """Returns pyplot. Without matplotlib it prints the reason and returns None."""
-    try:
-        import matplotlib
-    except ImportError:
-        print('no pictures: they need matplotlib (Debian: python3-matplotlib)', file=sys.stderr)
-        return None
-    matplotlib.use('Agg')
-    import matplotlib.pyplot
-    return matplotlib.pyplot
+def write(options, name, columns, rows):
+    """Writes the table of the jobs so far as name.csv and name.md."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
+    replace(os.path.join(options.out, f'{name}.csv'), text.getvalue())
+    replace(os.path.join(options.out, f'{name}.md'), table(columns, rows) + '\n')
 
 
-def short(size):
-    """Writes 65536 as 64K, as in --sizes."""
-    unit = 0
-    while unit < 3 and size % 1024 == 0:
-        size, unit = size // 1024, unit + 1
-    return f'{size}{["", "K", "M", "G"][unit]}'
+def run_trainings(options, jobs, progress):
+    for turn, job in jobs.left():
+        progress.begin_job(f'training by {job[0]} on {job[1]} x {job[2]} processes, '
+                           f'turn {turn} of {options.turns}')
+        jobs.add(turn, job, train(options, *job))
+        write(options, 'training', COLUMNS, jobs.rows())
+        progress.end_job()
+    write(options, 'training', COLUMNS, jobs.rows())
+    progress.write('')
+    print(f'\ntraining\n\n{table(COLUMNS, jobs.rows())}', flush=True)
 
 
-def draw(options, plt, name, title, *panels):
-    """Draws panels (rows, column, label, scale) side by side, each with a line for each backend and
-    number of servers."""
-    figure, grid = plt.subplots(1, len(panels), figsize=(5 * len(panels), 4))
-    for axes, (rows, column, label, scale) in zip(grid, panels):
-        ranks = sorted({row['ranks'] for row in rows})
-        if column == 'speed_up':
-            axes.plot(ranks, ranks, color='#999999', linestyle=':', label='ideal')
-        for backend_, servers in dict.fromkeys((row['backend'], row['servers']) for row in rows):
-            line = sorted((row['ranks'], row[column]) for row in rows
-                          if (row['backend'], row['servers']) == (backend_, servers))
-            axes.plot(*zip(*line), marker='o',
-                      label=f'{backend_}, {servers} server{"s" if servers > 1 else ""}')
-        axes.set(xlabel='processes', xticks=ranks, ylabel=label, yscale=scale)
-        if scale == 'linear':
-            axes.set_ylim(bottom=0)
-        axes.grid(True, color='#dddddd', linewidth=0.6)
-        axes.legend(fontsize='small', frameon=False)
-    figure.suptitle(title)
-    figure.tight_layout()
-    for kind in 'png', 'svg':
-        figure.savefig(os.path.join(options.out, f'{name}.{kind}'), dpi=130)
+def run_allreduces(options, jobs, progress):
+    for layout_ in jobs.left():
+        progress.begin_job('allreduce on {} x {} processes'.format(*layout_))
+        jobs.measure(layout_)
+        write(options, 'allreduce', ALLREDUCE, jobs.rows())
+        progress.end_job()
+    progress.write('')
+    if jobs.rows():
+        write(options, 'allreduce', ALLREDUCE, jobs.rows())
+        print(f'\nallreduce\n\n{table(ALLREDUCE, jobs.rows())}', flush=True)
 
 
-def draw_training(options, plt, rows):
-    draw(options, plt, 'training',
-         f'training of {options.model}, batch of {options.batch} for each process',
-         (rows, 'speed_up', 'speed-up', 'linear'), (rows, 'efficiency', 'efficiency', 'linear'))
+# --- pictures ---
+
+def plotting_python(options):
+    """Returns an interpreter with matplotlib. Without one it prints what to do and returns None."""
+    candidates = (options.python, shutil.which('python3'), sys.executable)
+    python = python_with('matplotlib', candidates)
+    if python is None:
+        print(f'no pictures: there is no matplotlib in {", ".join(dict.fromkeys(filter(None, candidates)))} '
+              '(Debian: python3-matplotlib; in a virtual environment: pip install matplotlib). '
+              f'hvd-bench --lab --draw --out {options.out} draws them later', file=sys.stderr, flush=True)
+    return python
 
 
-def draw_allreduce(options, plt, rows):
-    """Draws the time of the smallest size, which depends on latency, and the bandwidth of the largest."""
-    least, most = (choose(row['bytes'] for row in rows) for choose in (min, max))
-    draw(options, plt, 'allreduce', 'allreduce of float32',
-         ([row for row in rows if row['bytes'] == least], 'time_us',
-          f'time of {short(least)}, \u00b5s', 'log'),
-         ([row for row in rows if row['bytes'] == most], 'busbw_gbs',
-          f'bus bandwidth of {short(most)}, GB/s', 'linear'))
+def draw(options, python):
+    """Draws each table of options.out. Returns how many there are."""
+    bases = [os.path.join(options.out, name) for name in ('training', 'allreduce')]
+    bases = [base for base in bases if os.path.exists(f'{base}.csv')]
+    for base in bases:
+        done = subprocess.run([python, os.path.join(HERE, 'lab_plot.py'), f'{base}.csv', f'{base}.png',
+                               f'{base}.svg'], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, check=False)
+        if done.returncode:
+            raise LabError(f'cannot draw {base}.csv: {done.stdout.strip()}')
+    return len(bases)
+
+
+def draw_only(options):
+    python = plotting_python(options)
+    if python is None:
+        raise LabError('cannot draw')
+    if not draw(options, python):
+        raise LabError(f'--draw needs {options.out}/training.csv or {options.out}/allreduce.csv; '
+                       'there is none')
+    print(f'drew pictures in {os.path.abspath(options.out)}')
 
 
 def make(options):
-    progress = Progress(len(training_jobs(options)) * options.turns +
-                        len(allreduce_layouts(options)))
+    trainings, allreduces = Jobs(options), Allreduces(options)
+    python = plotting_python(options)
+    left = len(trainings.left()) + len(allreduces.left())
+    every = len(training_jobs(options)) * options.turns + len(allreduces.layouts)
+    progress = Progress(left, every - left, options.out)
+    if not left:
+        print(f'no job to run: all {every} are in {options.out}; another --out measures them anew')
     try:
-        rows = training(options, progress)
-        progress.write('')
-        write(options, 'training', COLUMNS, rows)
-        plt = pyplot()
-        if plt:
-            draw_training(options, plt, rows)
-        rows = allreduce(options, progress)
+        run_trainings(options, trainings, progress)
+        run_allreduces(options, allreduces, progress)
     finally:
         progress.write('')
-    if rows:
-        write(options, 'allreduce', ALLREDUCE, rows)
-        if plt:
-            draw_allreduce(options, plt, rows)
-    print(f'\nwrote tables{" and pictures" if plt else ""} into {os.path.abspath(options.out)}')
+    if python:
+        draw(options, python)
+    print(f'\nwrote tables{" and pictures" if python else ""} into {os.path.abspath(options.out)}')
 
 
 def main():
     options = parse()
-    print(f'{os.cpu_count()} cores on this machine, load {os.getloadavg()[0]:.1f}', flush=True)
     try:
-        make(options)
+        (draw_only if options.draw else make)(options)
     except LabError as error:
         sys.exit(f'hvd-bench --lab: {error}')
     except KeyboardInterrupt:
+        print(f'interrupted; the same command goes on with the jobs that are not in {options.out}',
+              file=sys.stderr)
         sys.exit(130)
 
 
