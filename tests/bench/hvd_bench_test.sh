@@ -96,6 +96,12 @@ if skip_without matplotlib "$promise"; then
     report $status "$promise"
     grep -q "2 ranks on 1 node, layout 1 x 2: $(uname -n), [0-9]* core" "$work/plot.svg"
     report $? 'the title of the picture has ranks, layout and machine'
+    grep -q '<!-- allreduce float32 sum: time -->' "$work/plot.svg" &&
+        grep -q '<!-- allreduce float32 sum: bus bandwidth -->' "$work/plot.svg" &&
+        "$python" -c 'import struct, sys
+width, = struct.unpack(">I", open(sys.argv[1], "rb").read()[16:20])
+sys.exit(not 800 < width <= 1400)' "$work/plot.png"
+    report $? 'each panel has a title of its own, and the picture at most 1,400 pixels'
 fi
 
 "$bench" --help >"$work/out" 2>&1

@@ -123,6 +123,17 @@ for base in (path[:-len('.csv')] for path in sys.argv[1:]):
 EOF
         report $? "$directory are drawn from the tables alone, at most 1,400 pixels wide, with a title on each panel"
     done
+    "$python" - "$(dirname "$bench")" >"$work/out" 2>&1 <<'EOF'
+import sys
+
+sys.path.insert(0, sys.argv[1])
+import lab, pictures
+
+named = [pictures.label_of(name) for name in (*lab.BACKENDS, 'horovod', 'mpi', 'limit')]
+assert not {*lab.BACKENDS, 'horovod', 'mpi', 'limit'} - set(pictures.SERIES)
+assert len(set(named)) == len(named), named
+EOF
+    report $? 'every backend has a name and a colour'
 else
     tap_skip 'pictures are drawn from the tables alone' 'no matplotlib'
     "$bench" --lab --draw --python "$python" --out "$work/bars" >"$work/out" 2>&1

@@ -104,8 +104,7 @@ def parse():
                         help='processes on each server, default 1,2')
     parser.add_argument('--backends', type=one_of_each(backend), default=['hvd', 'gloo'],
                         help='backends that train, see above; default hvd,gloo')
-    parser.add_argument('--peers', help='peers of allreduce, as in --vs, default gloo=PYTHON with the PYTHON of '
-                        '--python')
+    parser.add_argument('--peers', help='peers of allreduce, as in --vs; default gloo, in the Python of --python')
     parser.add_argument('--model', default='mlp', choices=MODELS)
     parser.add_argument('--batch', type=whole, metavar='N', default=32,
                         help='samples of each process per step, default 32')

@@ -16,7 +16,6 @@ import pictures
 TEXT = ('backend', 'model')  # other columns are numbers
 # Of servers.
 LINES = ('-', '--', ':', '-.')
-MOST_NUMBERED_BARS = 8
 
 
 class Panel:
@@ -68,7 +67,7 @@ def lines_of(rows):
 
 
 def has_curves(rows):
-    return max(map(len, lines_of(rows).values())) >= 3
+    return max(map(len, lines_of(rows).values())) >= pictures.LEAST_POINTS
 
 
 def draw_curves(axes, panel):
@@ -89,25 +88,15 @@ def draw_curves(axes, panel):
 
 def draw_bars(axes, panel):
     layouts = sorted({(row['servers'], row['per_server']) for row in panel.rows})
-    backends = list(dict.fromkeys(row['backend'] for row in panel.rows))
-    width = 0.8 / len(backends)
-    for number, backend in enumerate(backends):
-        rows = [row for row in panel.rows if row['backend'] == backend]
-        shift = (number - (len(backends) - 1) / 2) * width
-        middles = [layouts.index((row['servers'], row['per_server'])) + shift for row in rows]
-        bars = axes.bar(middles, [panel.value(row) for row in rows], width,
-                        color=pictures.colour_of(backend), label=pictures.label_of(backend))
-        if len(backends) * len(layouts) <= MOST_NUMBERED_BARS:
-            axes.bar_label(bars, [f'{panel.value(row):.3g}' for row in rows], fontsize='small')
+    pictures.draw_bars(axes, layouts, {(row['backend'], (row['servers'], row['per_server'])): panel.value(row)
+                                       for row in panel.rows})
     ideal = {(row['servers'], row['per_server']): panel.ideal(row) for row in panel.rows}
     for position, layout in enumerate(layouts):
         if ideal[layout] is not None:
             axes.plot([position - 0.45, position + 0.45], [ideal[layout]] * 2, color='#222222', linewidth=1,
                       linestyle=':', label='ideal')
     axes.set_xticks(range(len(layouts)), [f'{servers:g} \u00d7 {each:g}' for servers, each in layouts])
-    axes.set_xlim(-0.8, len(layouts) - 0.2)
     axes.set_xlabel('servers \u00d7 processes on each')
-    axes.margins(y=0.12)
 
 
 def draw(rows):

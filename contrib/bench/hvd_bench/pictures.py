@@ -13,6 +13,8 @@ matplotlib.use('Agg')
 import matplotlib.pyplot as plt  # noqa: E402
 
 MOST_INCHES, DOTS_PER_INCH = 11, 125  # at most 1,375 pixels wide
+LEAST_POINTS = 3  # of a curve; fewer are drawn as bars
+MOST_NUMBERED_BARS = 6
 
 # Name and colour of whoever was measured: hvd is blue, what it is compared with has other colours.
 SERIES = {
@@ -45,6 +47,21 @@ def size_text(size, _=None):
 def set_grid(axes):
     axes.grid(True, color='#dddddd', linewidth=0.6)
     axes.set_axisbelow(True)
+
+
+def draw_bars(axes, groups, bars):
+    """Draws bars = {(who, group): value}, by group; those of a few are numbered."""
+    whos = list(dict.fromkeys(who for who, _ in bars))
+    width = 0.8 / len(whos)
+    for number, who in enumerate(whos):
+        values = {groups.index(group): value for (each, group), value in bars.items() if each == who}
+        shift = (number - (len(whos) - 1) / 2) * width
+        drawn = axes.bar([position + shift for position in values], list(values.values()), width,
+                         color=colour_of(who), label=label_of(who))
+        if len(bars) <= MOST_NUMBERED_BARS:
+            axes.bar_label(drawn, [f'{value:.3g}' for value in values.values()], fontsize='x-small')
+    axes.set_xlim(-0.6, len(groups) - 0.4)
+    axes.margins(y=0.12)
 
 
 def save(figure, paths):
