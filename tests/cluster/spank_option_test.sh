@@ -28,6 +28,8 @@ prints '--hv is enough' "^$two_ranks\$" in_line as_user srun --hv -n2 sh -c "$ra
 prints '--hvd=off is the same as no option' '^//$' as_user srun --hvd=off sh -c "$rank"
 prints 'a --hvd after the program is passed to the program' '^--hvd //$' \
     as_user srun sh -c 'echo $0 $HOROVOD_RANK/$HOROVOD_SIZE/$PMIX_RANK' --hvd
+complains 'a word after a space is taken for the program' 'execve\(\): verbose: No such file or directory' \
+    as_user srun --hvd verbose true
 complains 'a wrong word is rejected; the error lists the valid ones' 'unknown word "bad"; valid words: on, off' \
     as_user srun --hvd=bad true
 prints '--mpi=none of the user after --hvd stays' '^0/2/ 1/2/$' in_line as_user srun --hvd -n2 --mpi=none sh -c "$rank"
