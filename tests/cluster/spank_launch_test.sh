@@ -7,7 +7,11 @@
 . "$(dirname "$0")/spank.sh"
 
 install_hvd
-start_cluster 2 --sockets 1 --cores 4 --gpus 0
+# The script that admin.md has for accounting.
+sed -n '/^## Accounting/,/^## Versions/p' "$tests_dir/../../contrib/docs/admin.md" |
+    sed '/^```sh$/,/^```$/!d; /^```/d' >"$work/task_prolog"
+chmod 755 "$work/task_prolog"
+start_cluster 2 --sockets 1 --cores 4 --gpus 0 --conf "TaskProlog=$work/task_prolog"
 enable_plugin
 # HVD_LAUNCH is the last variable that the plugin exports in a task.
 rank='echo $(hostname):$HOROVOD_RANK/$HOROVOD_SIZE:$HVD_LAUNCH'
@@ -39,6 +43,12 @@ prints 'salloc --hvd=WORD on two nodes' "$two" \
     in_line as_user salloc --quiet "$many" -N2 -n2 srun sh -c "$rank"
 bare prints 'srun --hvd in a job without' "$one" batch -N1 "srun --hvd -n1 sh -c '$rank'"
 prints 'srun --hvd=off in a job with it' '^n1:/:$' batch "$many -N1" "srun --hvd=off -n1 sh -c '$rank'"
+
+comment='scontrol show job $SLURM_JOB_ID | sed -n "s/^ *Comment=//p"'
+prints 'the TaskProlog of admin.md marks a job whose srun has --hvd, once, beside the comment of its user' \
+    '^mine, hvd ?$' batch '-N1 --comment=mine' "srun $many -n1 true; srun $many -n1 true; $comment"
+prints 'and a job that has --hvd itself' '^hvd ?$' batch "$many -N1" "srun -n1 true; $comment"
+prints 'but not a job without' '^mine ?$' batch '-N1 --comment=mine' "srun -n1 true; $comment"
 
 bare prints 'srun --hvd of two ranks' "$two" in_line as_user srun --hvd -N2 -n2 sh -c "$rank"
 tap_done
