@@ -227,4 +227,18 @@ cp "$work/cluster/etc/plugstack.conf.d/hvd.conf" "$work/site/"
 go_configless "include $work/site/*.conf"
 prints 'a configless Slurm works if the nodes can read the file that plugstack.conf includes' '^1/2=3$' \
     as_user --node n1 LD_LIBRARY_PATH="$library" env -u SLURM_CONF srun --hvd -N2 -n2 ./sum_of_ranks
+on_node()
+{
+    as_user --node n1 env -u SLURM_CONF "$@"
+}
+sed -i 's/^optional.*/& timeout=7/' "$work/site/hvd.conf"
+prints 'a change of the included file takes effect without scontrol reconfigure' '^7$' \
+    on_node srun --hvd -n1 printenv SLURM_PMIX_TIMEOUT
+mkdir "$work/other"
+sed 's/^optional.*/& default=on/' "$work/site/hvd.conf" >"$work/other/hvd.conf"
+echo "include $work/other/*.conf" >"$work/cluster/etc/plugstack.conf"
+complains 'a change of plugstack.conf does not reach configless nodes' 'Exited with exit code 1' \
+    on_node srun -n1 printenv HVD_LAUNCH
+as_root scontrol reconfigure
+succeeds 'but it does after scontrol reconfigure' waits_for on_node srun -n1 printenv HVD_LAUNCH
 tap_done
