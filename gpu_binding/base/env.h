@@ -108,6 +108,9 @@
 /* Seconds after which a stalled tensor or rank ends the job, with an error that names it.
  * Default: 0, never. */
 #define HVD_ENV_STALL_SHUTDOWN "HOROVOD_STALL_SHUTDOWN_TIME_SECONDS"
+/* 0: no warning if ranks start the training from different parameters, because the script
+ * does not broadcast them. Default: 1. */
+#define HVD_ENV_CHECK_PARAMETERS "HVD_CHECK_PARAMETERS"
 /* 1: no NVTX ranges for NVIDIA's profilers. Default: 0. */
 #define HVD_ENV_DISABLE_NVTX "HOROVOD_DISABLE_NVTX_RANGES"
 /* The library of a profiler, set by the profiler. */

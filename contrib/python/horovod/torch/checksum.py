@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares the parameters of the ranks before the first step, by a checksum. It is equal if the
+parameters are equal bit by bit, whatever the device and the number of threads."""
+
+from collections import defaultdict
+
+import torch
+
+from horovod.common.alike import warn_if_different
+
+_INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
+
+
+def _is_plain(parameter):
+    """Whether the parameter has all its values in memory of this rank: a DTensor, a lazy, a sparse
+    and a meta tensor have not."""
+    return (type(parameter) in (torch.Tensor, torch.nn.Parameter)
+            and parameter.layout is torch.strided and parameter.numel() > 0
+            and parameter.device.type in ('cpu', 'cuda'))
+
+
+def _last_row(tensor):
+    """Returns the last elements along the last dimension, a view. One row is enough, because
+    initial values differ everywhere; the first row may be the zeros of an Embedding with
+    padding_idx."""
+    while tensor.dim() > 1:
+        tensor = tensor[-1]
+    return tensor.reshape(-1)
+
+
+def _bits_of(row):
+    return row.contiguous().view(_INTEGERS[row.element_size()])
+
+
+def checksum(parameters):
+    """Returns an integer. Reads one row of each parameter, with a few kernels and one copy to the
+    host for each device and size of elements."""
+    rows = defaultdict(list)
+    for parameter in parameters:
+        if _is_plain(parameter):
+            bits = _bits_of(_last_row(parameter.detach()))
+            rows[bits.device, bits.dtype].append(bits)
+    return sum(int(torch.cat(each).sum(dtype=torch.int64)) for each in rows.values())
+
+
+def warn_if_different_before_step(named, process_set):
+    """Warns if the parameters of the ranks differ; collective. ``named``: {name: parameter}, with
+    the names that the ranks share."""
+    warn_if_different(checksum(named.values()), f'{min(named)}.start', process_set,
+                      'hvd.broadcast_parameters(model.state_dict(), root_rank=0)')
