@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <locale.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #include "collectives/core/variables.h"
+#include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 
@@ -28,12 +30,36 @@ static const char *find_value(const char *name)
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-static enum hvd_log_level warning_level(void)
+/* Returns the launcher's number of this process, as text; NULL: unknown. */
+static const char *find_rank(void)
 {
     const char *rank = find_value(HVD_ENV_RANK);
 
-    rank = rank != NULL ? rank : find_value(HVD_ENV_PMIX_RANK);
+    return rank != NULL ? rank : find_value(HVD_ENV_PMIX_RANK);
+}
+
+static enum hvd_log_level warning_level(void)
+{
+    const char *rank = find_rank();
+
     return rank == NULL || strcmp(rank, "0") == 0 ? HVD_LOG_WARN : HVD_LOG_INFO;
+}
+
+/* Warns of a wrong value, and names the rank and the host, because the environment may
+ * differ between them. */
+HVD_PRINTF(1, 2) static void warn_of(const char *format, ...)
+{
+    const char *rank = find_rank();
+    char text[512];
+    char host[65] = "";
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    (void)gethostname(host, sizeof(host) - 1);
+    hvd_log(warning_level(), "%s (%s%.10s%son %s)", text, rank != NULL ? "rank " : "",
+            rank != NULL ? rank : "", rank != NULL ? " " : "", host);
 }
 
 /* Sets *value if the text is a whole number from least to most. Returns whether it is. */
@@ -62,8 +88,7 @@ static int64_t read_whole(const char *name, int64_t fallback, int64_t least, int
     bool is_right = text != NULL && parse_whole(text, least, most, &value);
 
     if (text != NULL && !is_right) {
-        hvd_log(warning_level(),
-                "%s=%.64s is not a whole number from %" PRId64 " to %" PRId64
+        warn_of("%s=%.64s is not a whole number from %" PRId64 " to %" PRId64
                 "; using %" PRId64,
                 name, text, least, most, fallback);
     }
@@ -103,8 +128,8 @@ static double read_real(const char *name, double fallback, double most, bool *is
         is_right = end != text && *end == '\0' && value >= 0 && value <= most;
     }
     if (text != NULL && !is_right) {
-        hvd_log(warning_level(), "%s=%.64s is not a number from 0 to %g; using %g", name,
-                text, most, fallback);
+        warn_of("%s=%.64s is not a number from 0 to %g; using %g", name, text, most,
+                fallback);
     }
     if (is_set != NULL) {
         *is_set = is_right;
@@ -142,8 +167,7 @@ static bool read_switch(const char *name, bool fallback)
     }
     value = strtol(text, &end, 10);
     if (*end != '\0') {
-        hvd_log(warning_level(), "%s=%.64s is neither 0 nor 1; using %d", name, text,
-                fallback);
+        warn_of("%s=%.64s is neither 0 nor 1; using %d", name, text, fallback);
         return fallback;
     }
     return value > 0;
@@ -160,8 +184,7 @@ static void read_log(struct hvd_job_settings *settings)
     settings->log_hide_time = read_switch(HVD_ENV_LOG_HIDE_TIME, false);
     hvd_log_stamp(settings->log_hide_time ? NULL : "hvd");
     if (!is_right) {
-        hvd_log(warning_level(),
-                "%s=%.64s is none of trace, debug, info, warning, error, fatal; "
+        warn_of("%s=%.64s is none of trace, debug, info, warning, error, fatal; "
                 "using warning",
                 HVD_ENV_LOG_LEVEL, text);
     }
@@ -190,8 +213,7 @@ static void read_stalls(struct hvd_job_settings *settings)
     settings->stall_shutdown_s = read_count(HVD_ENV_STALL_SHUTDOWN, 0, 0, INT_MAX / 1000);
     if (settings->stall_shutdown_s > 0 && !settings->stall_check_disable &&
         settings->stall_shutdown_s <= settings->stall_warning_s) {
-        hvd_log(warning_level(),
-                "%s=%d is not above %s, which is %d; using 0: a stalled job is never "
+        warn_of("%s=%d is not above %s, which is %d; using 0: a stalled job is never "
                 "shut down",
                 HVD_ENV_STALL_SHUTDOWN, settings->stall_shutdown_s, HVD_ENV_STALL_WARNING,
                 settings->stall_warning_s);
@@ -223,8 +245,7 @@ static int read_word(const char *name, const char *const *words, const char *lis
         }
     }
     if (text != NULL) {
-        hvd_log(warning_level(), "%s=%.64s is none of %s; using %s", name, text, list,
-                words[0]);
+        warn_of("%s=%.64s is none of %s; using %s", name, text, list, words[0]);
     }
     return 0;
 }
@@ -236,8 +257,7 @@ static enum hvd_net_choice read_net(void)
     enum hvd_net_choice choice = hvd_net_choice_of(text, &is_wrong);
 
     if (is_wrong) {
-        hvd_log(warning_level(),
-                HVD_ENV_NET "=%.64s is none of auto, ucx, tcp; using auto", text);
+        warn_of(HVD_ENV_NET "=%.64s is none of auto, ucx, tcp; using auto", text);
     }
     return choice;
 }
@@ -293,8 +313,7 @@ static int64_t read_pack_below(void)
 
     if (text != NULL && strcasecmp(text, "auto") != 0 &&
         !parse_whole(text, 0, INT64_MAX, &bytes)) {
-        hvd_log(warning_level(),
-                "%s=%.64s is neither auto nor a number of bytes, such as 1048576; "
+        warn_of("%s=%.64s is neither auto nor a number of bytes, such as 1048576; "
                 "using auto",
                 HVD_ENV_GPU_PACK_BELOW, text);
     }
@@ -310,8 +329,7 @@ static void read_records(struct hvd_job_settings *settings)
     settings->timeline_mark_cycles = read_switch(HVD_ENV_TIMELINE_MARK_CYCLES, false);
     settings->timeline_all_ranks = ranks != NULL && strcmp(ranks, "all") == 0;
     if (ranks != NULL && !settings->timeline_all_ranks && strcmp(ranks, "0") != 0) {
-        hvd_log(warning_level(), "%s=%.64s is neither all nor 0; using 0",
-                HVD_ENV_TIMELINE_RANKS, ranks);
+        warn_of("%s=%.64s is neither all nor 0; using 0", HVD_ENV_TIMELINE_RANKS, ranks);
     }
     settings->report = find_value(HVD_ENV_REPORT);
     if (settings->report != NULL && strcmp(settings->report, "0") == 0) {

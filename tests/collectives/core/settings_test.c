@@ -254,6 +254,8 @@ static void test_gpu_direct(void)
     static const char *const words[] = {[HVD_GPU_DIRECT_AUTO] = "auto",
                                         [HVD_GPU_DIRECT_ON] = "on",
                                         [HVD_GPU_DIRECT_OFF] = "OFF"};
+    static const struct variable on_rank[] = {
+        {"HOROVOD_RANK", "0"}, {"HVD_GPU_DIRECT", "maybe"}, {NULL, NULL}};
 
     tap_ok(read_one(NULL, NULL).gpu_direct == HVD_GPU_DIRECT_AUTO,
            "by default GPU memory is used directly where measurements favour it");
@@ -264,6 +266,9 @@ static void test_gpu_direct(void)
     tap_ok(read_one("HVD_GPU_DIRECT", "maybe").gpu_direct == HVD_GPU_DIRECT_AUTO &&
                logged_has(HVD_LOG_WARN, "HVD_GPU_DIRECT=maybe is none of auto, on, off"),
            "another word causes a warning");
+    read_with(on_rank);
+    tap_ok(logged_has(HVD_LOG_WARN, "; using auto (rank 0 on "),
+           "the warning names the rank and its host");
 }
 
 static void test_gpu_pack_below(void)
