@@ -122,13 +122,51 @@ static int fork_rank(const struct hvdrun_start *start, int *failure_fd, pid_t *p
     return 0;
 }
 
+/* --- Python scripts without "python" ------------------------------------------------ */
+
+static bool is_python_script(const char *word)
+{
+    size_t length = strlen(word);
+
+    return length > 3 && strcmp(word + length - 3, ".py") == 0 && access(word, R_OK) == 0;
+}
+
+/* Whether the kernel cannot run the script, because its first line names no interpreter.
+ * execvpe would run it as a shell script. */
+static bool lacks_interpreter(const char *path)
+{
+    char begin[2] = "#!";
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        (void)!read(fd, begin, sizeof(begin));
+        close(fd);
+    }
+    return memcmp(begin, "#!", sizeof(begin)) != 0;
+}
+
+static int fail_command(const char *word, int error, struct hvd_error *err)
+{
+    return is_python_script(word)
+               ? hvd_fail(err, HVD_ERR_SYS,
+                          "cannot run %s: %s; did you mean: hvdrun python %s?", word,
+                          strerror(error), word)
+               : hvd_fail(err, HVD_ERR_SYS, "cannot run %s: %s", word, strerror(error));
+}
+
 int hvdrun_start(const struct hvdrun_start *start, pid_t *pid, int *exit_code,
                  struct hvd_error *err)
 {
+    const char *word = start->command[0];
     int failure_fd = -1;
     int error;
-    int status = fork_rank(start, &failure_fd, pid, err);
+    int status;
 
+    if (strchr(word, '/') != NULL && is_python_script(word) && lacks_interpreter(word)) {
+        *exit_code = EXIT_CANNOT_RUN;
+        return fail_command(word, ENOEXEC, err);
+    }
+    status = fork_rank(start, &failure_fd, pid, err);
     if (status < 0) {
         *exit_code = EXIT_CANNOT_RUN;
         return status;
@@ -140,6 +178,5 @@ int hvdrun_start(const struct hvdrun_start *start, pid_t *pid, int *exit_code,
     }
     waitpid(*pid, NULL, 0);
     *exit_code = error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN;
-    return hvd_fail(err, HVD_ERR_SYS, "cannot run %s: %s", start->command[0],
-                    strerror(error));
+    return fail_command(word, error, err);
 }

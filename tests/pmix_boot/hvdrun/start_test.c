@@ -4,8 +4,10 @@
 #include "pmix_boot/hvdrun/start.h"
 
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -57,6 +59,42 @@ static void test_refusals(void)
            "a command that cannot be run returns 126");
 }
 
+/* Tries to start a script as if it were a program. Returns whether the error proposes
+ * python. */
+static bool proposes_python(char *word, int expected)
+{
+    char *const command[] = {word, NULL};
+    struct hvd_error err = {0};
+    char proposal[64];
+    int exit_code = 0;
+    pid_t pid;
+
+    snprintf(proposal, sizeof(proposal), "; did you mean: hvdrun python %s?", word);
+    return start(command, &pid, &exit_code, &err) == HVD_ERR_SYS &&
+           exit_code == expected && strstr(err.text, proposal) != NULL;
+}
+
+static void test_scripts(void)
+{
+    char directory[] = "/tmp/hvd-start.XXXXXX";
+    FILE *script = mkdtemp(directory) != NULL && chdir(directory) == 0
+                       ? fopen("train.py", "w")
+                       : NULL;
+
+    if (script != NULL) {
+        fputs("import sys\n", script);
+        fclose(script);
+    }
+    tap_ok(proposes_python("train.py", 127), "a script that is not in PATH is named");
+    tap_ok(proposes_python("./train.py", 126), "a script that is not executable, too");
+    (void)chmod("train.py", 0700);
+    tap_ok(proposes_python("./train.py", 126), "a script without #! is not run by sh");
+    tap_ok(!proposes_python("other.py", 127), "no script is proposed that is not there");
+    (void)unlink("train.py");
+    (void)!chdir("/");
+    (void)rmdir(directory);
+}
+
 /* A child starts a rank, `sleep 60`, and exits. This process then inherits the rank and
  * sees that a signal kills it at once. */
 static void test_end_of_parent(void)
@@ -80,6 +118,7 @@ int main(void)
 {
     test_command();
     test_refusals();
+    test_scripts();
     test_end_of_parent();
     return tap_done();
 }
