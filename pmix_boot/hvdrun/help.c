@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pmix_boot/hvdrun/launcher.h"
 #include "pmix_boot/hvdrun/option_table.h"
 #include "pmix_boot/hvdrun/rank_environment.h"
 
@@ -78,30 +79,31 @@ static void print_box(FILE *out, bool is_there, const char *name)
     fprintf(out, "    [%c] %s\n", is_there ? 'X' : ' ', name);
 }
 
-/* Looks for a Python module without importing it, which would take seconds. */
-static bool has_module(const char *module)
+/* Looks for a Python module without importing it, which would take seconds. python: a
+ * program of PATH. */
+static bool has_module(const char *python, const char *module)
 {
     char command[256];
 
     snprintf(command, sizeof(command),
-             "python3 -c 'import importlib.util, sys; "
+             "%s -c 'import importlib.util, sys; "
              "sys.exit(importlib.util.find_spec(\"%s\") is None)' 2>/dev/null",
-             module);
+             python, module);
     return system(command) == 0;
 }
 
 /* Looks for a front end in the directory that hvdrun adds to PYTHONPATH. A wheel has no
  * such directory; there, Python looks for the module. */
-static bool has_front(const char *python, const char *module)
+static bool has_front(const char *python, const char *directory, const char *module)
 {
     char front[64];
     char path[PATH_MAX];
 
-    if (python[0] == '\0') {
+    if (directory[0] == '\0') {
         snprintf(front, sizeof(front), "horovod.%s", module);
-        return has_module(front);
+        return has_module(python, front);
     }
-    return snprintf(path, sizeof(path), "%s/horovod/%s/__init__.py", python, module) <
+    return snprintf(path, sizeof(path), "%s/horovod/%s/__init__.py", directory, module) <
                (int)sizeof(path) &&
            access(path, R_OK) == 0;
 }
@@ -115,28 +117,45 @@ static bool has_part(const char *file)
            access(path, R_OK) == 0;
 }
 
+/* Chooses the Python that a script of the user gets: the first "python" in PATH, else
+ * "python3". Returns its name, and writes its path. */
+static const char *choose_python(char *path, size_t bytes)
+{
+    if (hvdrun_find_in_path("python", path, bytes)) {
+        return "python";
+    }
+    if (!hvdrun_find_in_path("python3", path, bytes)) {
+        snprintf(path, bytes, "none in PATH");
+    }
+    return "python3";
+}
+
+/* The boxes of MPI, Gloo, CCL and DDL say what mpi_built(), gloo_built(), ccl_built() and
+ * ddl_built() of the package horovod return. */
 void hvdrun_build_print(FILE *out)
 {
-    char python[PATH_MAX];
+    char directory[PATH_MAX], path[PATH_MAX];
+    const char *python = choose_python(path, sizeof(path));
+    const bool has_mpi = has_module(python, "mpi4py");
 
-    hvdrun_python_directory(python, sizeof(python));
-    fprintf(out, "hvd v%s:\n\nAvailable Frameworks:\n", HVD_VERSION);
+    hvdrun_python_directory(directory, sizeof(directory));
+    fprintf(out, "hvd v%s:\n\nPython: %s\n\nAvailable Frameworks:\n", HVD_VERSION, path);
     for (size_t i = 0; i < sizeof(frameworks) / sizeof(frameworks[0]); i++) {
         print_box(out,
-                  has_module(frameworks[i].module) &&
-                      has_front(python, frameworks[i].module),
+                  has_module(python, frameworks[i].module) &&
+                      has_front(python, directory, frameworks[i].module),
                   frameworks[i].name);
     }
     fprintf(out, "\nAvailable Controllers:\n");
-    print_box(out, false, "MPI");
-    print_box(out, false, "Gloo");
+    print_box(out, has_mpi, "MPI");
+    print_box(out, true, "Gloo");
     print_box(out, true, "hvd (ranks through PMIx or hvd-rendezvous)");
     fprintf(out, "\nAvailable Tensor Operations:\n");
     print_box(out, has_part("hvd_gpu.so"), "NCCL");
     print_box(out, false, "DDL");
     print_box(out, false, "CCL");
-    print_box(out, false, "MPI");
-    print_box(out, false, "Gloo");
+    print_box(out, has_mpi, "MPI");
+    print_box(out, true, "Gloo");
     print_box(out, true, "hvd shared memory, within a node");
     print_box(out, true, "hvd TCP, between nodes");
     print_box(out, has_part("hvd_ucx.so"), "hvd UCX, between nodes");

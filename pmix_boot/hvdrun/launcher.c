@@ -81,7 +81,7 @@ int hvdrun_launcher_choose(const struct hvdrun_options *options,
 
 /* --- replacing hvdrun by srun or mpirun --------------------------------------------- */
 
-static bool find_in_path(const char *name, char *path, size_t bytes)
+bool hvdrun_find_in_path(const char *name, char *path, size_t bytes)
 {
     const char *directories = getenv(HVD_ENV_PATH);
 
@@ -123,7 +123,8 @@ static void make_directories(const struct hvdrun_options *options)
 static int find_mpirun(const struct hvdrun_options *options, char *path, size_t bytes,
                        struct hvd_error *err)
 {
-    if (find_in_path("prterun", path, bytes) || find_in_path("mpirun", path, bytes)) {
+    if (hvdrun_find_in_path("prterun", path, bytes) ||
+        hvdrun_find_in_path("mpirun", path, bytes)) {
         return 0;
     }
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,

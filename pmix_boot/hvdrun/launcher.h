@@ -4,6 +4,9 @@
 #ifndef HVDRUN_LAUNCHER_H
 #define HVDRUN_LAUNCHER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "pmix_boot/hvdrun/options.h"
 
 enum hvdrun_launcher {
@@ -30,5 +33,8 @@ int hvdrun_launcher_srun(const struct hvdrun_options *options,
 int hvdrun_launcher_mpirun(const struct hvdrun_options *options,
                            const char *const *environment, const char *mpirun,
                            struct hvdrun_string_list *words, struct hvd_error *err);
+
+/* Searches PATH for a program. Returns whether there is one; writes its path. */
+bool hvdrun_find_in_path(const char *name, char *path, size_t bytes);
 
 #endif

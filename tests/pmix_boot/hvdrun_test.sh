@@ -402,6 +402,13 @@ about()
     returns "--version" 0 '^[0-9]+\.[0-9]+\.[0-9]+$' "$hvdrun" --version
     returns "--check-build prints boxes" 0 '^    \[X\] hvd \(ranks through PMIx or hvd-rendezvous\)$' \
         "$hvdrun" --check-build
+    counts "and those of Gloo as gloo_built() does" 2 '^    \[X\] Gloo$'
+    mkdir -p "$work/python"
+    printf '#!/bin/sh\n:\n' >"$work/python/python"
+    chmod +x "$work/python/python"
+    returns "--check-build names the python of PATH" 0 "^Python: $work/python/python\$" \
+        env PATH="$work/python:$PATH" "$hvdrun" --check-build
+    counts "and asks it for modules" 1 '^    \[X\] MXNet$'
     returns "an option that is not accepted says what to do" 2 'start the ranks with jsrun itself' \
         "$hvdrun" --jsrun -np 4 true
 }

@@ -76,7 +76,7 @@ def check(report, environment):
                 'its version names the interface and hvd', output)
     status, output = run('/usr/bin/env', f'PATH={environment}/bin:{os.environ["PATH"]}',
                          'horovodrun', '--check-build')
-    report.line('[X] PyTorch' in output and '[ ] Gloo' in output,
+    report.line(f'Python: {environment}/bin/python\n' in output and '[X] PyTorch' in output,
                 'horovodrun --check-build lists the features', output)
     status, output = run(python, '-c', 'import horovod\n'
                          'print(horovod.run(lambda number: number + 1, (1,), num_proc=2))')
