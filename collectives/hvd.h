@@ -620,8 +620,8 @@ int hvd_elastic_ready(void);
 
 const char *hvd_version(void); /* "0.1.0" */
 
-/* Writes how hvd_init would find the other ranks of this process: "the PMIx of the
- * launcher", for example, or why it would fail. It looks only at the environment, and
+/* Writes how hvd_init would find the other ranks of this process: "hvd's rendezvous
+ * service", for example, or why it would fail. It looks only at the environment, and
  * works before hvd_init. The text has at most `size` bytes with the final null byte.
  * Returns 0, or the status with which hvd_init would fail. */
 int hvd_start_describe(char *text, size_t size);

@@ -2,10 +2,9 @@
 /* Start-up of a job: finds the rank, the size, the nodes of all ranks, a job secret, and
  * one card (a record of addresses) of each rank.
  *
- * PMIx provides them under Slurm, mpirun and prterun. hvd's own service
- * (rendezvous/service.h) provides them under hvdrun, in an elastic job, and if the
- * launcher has no PMIx. A program can also pass a store of its own. A process with none
- * of these is rank 0 of 1.
+ * hvd's own service (rendezvous/service.h) provides them under srun --hvd and hvdrun.
+ * PMIx provides them under mpirun, prterun and srun --mpi=pmix. A program can also pass a
+ * store of its own. A process with none of these is rank 0 of 1.
  *
  * A child process, hvd-boot, speaks PMIx and ends after some milliseconds, so libpmix is
  * never loaded into the program. PMIx is finalized before hvd_boot_create returns,

@@ -84,6 +84,11 @@ static long slurm_tasks(const char *const *environment)
     return tasks >= 0 ? tasks : find_number(environment, HVD_ENV_SLURM_TASKS);
 }
 
+static bool is_of_slurm(const char *name_space)
+{
+    return strncmp(name_space, "slurm.pmix.", strlen("slurm.pmix.")) == 0;
+}
+
 /* Returns whether the variables of Slurm's PMIx are left over from an outer step: an
  * inner `srun --mpi=none`, or a job submitted from a task, inherits them. The namespace
  * ends with the number of the step. */
@@ -92,7 +97,7 @@ static bool is_stale_slurm_pmix(const char *const *environment, const char *name
     const char *step = find_variable(environment, HVD_ENV_SLURM_STEP);
     const char *dot = strrchr(name_space, '.');
 
-    if (strncmp(name_space, "slurm.pmix.", strlen("slurm.pmix.")) != 0) {
+    if (!is_of_slurm(name_space)) {
         return false;
     }
     return !is_slurm_task(environment) || dot == NULL || strcmp(dot + 1, step) != 0;
@@ -205,12 +210,60 @@ static int check_many(const char *const *environment, struct hvd_error *err)
     return status < 0 ? status : check_launchers(environment, err);
 }
 
+/* Finds out which comes first if a rank has both the PMIx of its launcher and a service:
+ * the service, unless the user chose PMIx, or a launcher inside the service's job, such
+ * as mpirun, provides it. */
+static int find_preference(const char *const *environment, bool *is_pmix_first,
+                           struct hvd_error *err)
+{
+    const char *choice = find_variable(environment, HVD_ENV_START_BY);
+    const char *name_space = find_variable(environment, HVD_ENV_PMIX_NAMESPACE);
+    bool is_pmix = choice != NULL && strcmp(choice, "pmix") == 0;
+
+    if (choice != NULL && !is_pmix && strcmp(choice, "service") != 0) {
+        return hvd_fail(err, HVD_ERR_ARG,
+                        HVD_ENV_START_BY " is '%.40s': expected service or pmix", choice);
+    }
+    *is_pmix_first = is_pmix || (name_space != NULL && !is_of_slurm(name_space));
+    return 0;
+}
+
+/* Returns whether the plugin started this task as the only one of its step. */
+static bool is_only_task(const char *const *environment)
+{
+    return find_variable(environment, HVD_ENV_LAUNCH) != NULL &&
+           is_slurm_task(environment) && slurm_tasks(environment) == 1 &&
+           find_number(environment, HVD_ENV_SIZE) == 1;
+}
+
+/* Chooses PMIx or the service; false if the process has neither, or needs neither.
+ *
+ * The service comes before Slurm's PMIx because an MPI library of the program cannot
+ * start after hvd-boot has finalized PMIx for this rank: libpmix 4 gives a rank's second
+ * client no local rank (seen with 4.2.2 and Open MPI 4.1). */
+static bool find_others(const char *const *environment, bool has_pmix, bool is_pmix_first,
+                        enum hvd_launch_kind *launch)
+{
+    bool is_served = is_pmix_served(environment);
+    bool is_service = is_service_there(environment);
+
+    if (is_service && !(is_served && has_pmix && is_pmix_first)) {
+        *launch = HVD_LAUNCH_RENDEZVOUS;
+        return true;
+    }
+    if (is_served && has_pmix && (is_pmix_first || !is_only_task(environment))) {
+        *launch = HVD_LAUNCH_PMIX;
+        return true;
+    }
+    return false;
+}
+
 int hvd_launch_decide(const char *const *environment, bool has_pmix,
                       enum hvd_launch_kind *launch, struct hvd_error *err)
 {
     const char *reason = find_variable(environment, HVD_ENV_LAUNCH_ERROR);
     const char *node = find_variable(environment, HVD_ENV_SLURM_NODE);
-    bool is_served = is_pmix_served(environment);
+    bool is_pmix_first = false;
     int status;
 
     if (reason != NULL && reason[0] != '\0') {
@@ -227,15 +280,13 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
         *launch = HVD_LAUNCH_ELASTIC;
         return 0;
     }
-    if (is_served && has_pmix) {
-        *launch = HVD_LAUNCH_PMIX;
-        return 0;
+    status = find_preference(environment, &is_pmix_first, err);
+    if (status < 0 || find_others(environment, has_pmix, is_pmix_first, launch)) {
+        return status;
     }
-    if (is_service_there(environment)) {
-        *launch = HVD_LAUNCH_RENDEZVOUS;
-        return 0;
+    if (is_pmix_served(environment) && !has_pmix) {
+        status = check_built_without(environment, err);
     }
-    status = is_served ? check_built_without(environment, err) : 0;
     if (status == 0) {
         status = check_many(environment, err);
     }

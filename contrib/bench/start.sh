@@ -32,8 +32,8 @@ run()
 {
     local begin output
     begin=$(now_ms)
-    output=$("$cluster" run --dir "$work/cluster" LD_LIBRARY_PATH="$library" srun "--mpi=$3" --hvd=bind=none \
-        --cpu-bind=none -N "$1" --ntasks-per-node="$2" ./first_allreduce)
+    output=$("$cluster" run --dir "$work/cluster" LD_LIBRARY_PATH="$library" HVD_START_BY=pmix srun \
+        "--mpi=$3" --hvd=bind=none --cpu-bind=none -N "$1" --ntasks-per-node="$2" ./first_allreduce)
     echo "$(($(now_ms) - begin)) $(sed -n 's/^init \(.*\) first \(.*\)/\1 \2/p' <<<"$output")" >>"$work/$3"
 }
 

@@ -13,6 +13,9 @@
 #define HVD_ENV_START_TIMEOUT "HVD_START_TIMEOUT"
 /* Horovod's name for HVD_START_TIMEOUT. Ignored if HVD_START_TIMEOUT is set, too. */
 #define HVD_ENV_GLOO_TIMEOUT "HOROVOD_GLOO_TIMEOUT_SECONDS"
+/* How the ranks of srun --hvd find each other: service, or pmix for Slurm's PMIx where
+ * the step has it, see slurm.md. Default: service. */
+#define HVD_ENV_START_BY "HVD_START_BY"
 /* Network interfaces for all connections but those of UCX and NCCL, such as eth0; the
  * first one that works is used. Ranks listen on the addresses of these interfaces only;
  * horovod.run and the registry of tf.data services listen on the first. Default:
@@ -155,23 +158,23 @@
 
 /* Seconds that an elastic job waits for enough ranks. Default: 600. */
 #define HVD_ENV_ELASTIC_TIMEOUT "HOROVOD_ELASTIC_TIMEOUT"
-/* 1: the job is elastic, so ranks find each other through HVD_RENDEZVOUS even if PMIx is
- * available. srun --hvd=elastic and hvdrun set it for the ranks, other launches remove
- * it. */
+/* 1: the job is elastic, so ranks find each other through HVD_RENDEZVOUS, whatever
+ * HVD_START_BY says. srun --hvd=elastic and hvdrun set it for the ranks, other launches
+ * remove it. */
 #define HVD_ENV_HOROVOD_ELASTIC "HOROVOD_ELASTIC"
 
-/* --- Starting without PMIx ---
+/* --- Starting by the rendezvous service ---
  * See slurm.md. */
 
-/* HOST:PORT:KEY of the job's rendezvous service, through which ranks find each other if
- * there is no PMIx, and always in an elastic job. HOST may be several names, separated by
- * commas, or the path of a socket, with 0 for PORT. srun --hvd and hvdrun set it for the
- * ranks. */
+/* HOST:PORT:KEY of the job's rendezvous service, through which ranks find each other.
+ * HOST may be several names, separated by commas, or the path of a socket, with 0 for
+ * PORT. srun --hvd and hvdrun set it for the ranks. */
 #define HVD_ENV_RENDEZVOUS "HVD_RENDEZVOUS"
 
 /* --- Set for each rank ---
  * The plugin and hvdrun set these for scripts; a value that you set is left alone. hvd
- * itself takes the ranks from PMIx; without PMIx, from HOROVOD_RANK and HOROVOD_SIZE. */
+ * itself takes the rank and size from HOROVOD_RANK and HOROVOD_SIZE; if ranks start by
+ * PMIx, from PMIx. */
 
 /* This rank's number in the job, and the number of ranks. */
 #define HVD_ENV_RANK "HOROVOD_RANK"

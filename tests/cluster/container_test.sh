@@ -44,24 +44,25 @@ chmod 755 "$home/enter"
 chmod 644 "$home/sum.py"
 message=$(as_user ./enter true 2>&1) || tap_skip_all "no user namespaces here: $(tail -n 1 <<<"$message")"
 
-# in_containers SRUN-OPTION...: runs ranks in containers; all must print their line.
+# in_containers START_BY SRUN-OPTION...: runs ranks in containers; all must print their line.
 in_containers()
 {
-    as_user HOROVOD_LOG_LEVEL=info srun --hvd "$@" -N 2 --ntasks-per-node=2 ./enter /usr/bin/python3 sum.py \
-        >"$work/ranks" 2>&1
+    as_user HOROVOD_LOG_LEVEL=info HVD_START_BY="$1" srun --hvd "${@:2}" -N 2 --ntasks-per-node=2 \
+        ./enter /usr/bin/python3 sum.py >"$work/ranks" 2>&1
     cat "$work/ranks"
     [ "$(grep -cE '^rank [0-3] of 4, local [01], inside: 10.0$' "$work/ranks")" = 4 ]
 }
 
-succeeds 'ranks in containers find each other' in_containers
+succeeds 'ranks in containers find each other' in_containers service
 prints 'ranks in containers use the rendezvous service' "start: 4 ranks, by hvd's rendezvous service" cat "$work/ranks"
 if has_pmix; then
-    prints 'ranks in containers log why PMIx was not used' \
+    succeeds 'ranks in containers find each other with HVD_START_BY=pmix' in_containers pmix
+    prints 'they log why PMIx was not used' \
         'no PMIx here: .*hvd-boot cannot start: .*lib(pmix|sodium)' cat "$work/ranks"
 else
-    tap_skip 'ranks in containers log why PMIx was not used' "$no_pmix"
+    tap_skip 'they log why PMIx was not used' "$no_pmix"
 fi
-succeeds 'ranks in containers find each other with --mpi=none' in_containers --mpi=none
+succeeds 'ranks in containers find each other with --mpi=none' in_containers service --mpi=none
 prints 'outside containers, libhvd uses the libraries of the system' '/lib/[^ ]*/libsodium' \
     as_user /usr/bin/python3 -c '
 import sys

@@ -55,10 +55,37 @@ a_link_is_cut()
     wait $!
 }
 
+# An MPI library in the ranks of hvd, which is a client of the same PMIx server.
+mpi_beside_hvd()
+{
+    local message promise="mpi4py starts $1 hvd.init()"
+    if ! message=$(as_user srun --mpi=pmix /usr/bin/python3 -c 'from mpi4py import MPI' 2>&1); then
+        tap_skip "$promise" "$(tail -n 1 <<<"$message")"
+        return
+    fi
+    prints "$promise, on two nodes" '^0/4=6 1/4=6 2/4=6 3/4=6$' mpi_sums "$1" -N 2 --ntasks-per-node=2
+    prints "$promise, on one rank" '^0/1=0$' mpi_sums "$1" -n 1
+}
+
+mpi_sums()
+{
+    job --mpi=pmix "${@:2}" /usr/bin/python3 mpi.py "$1" 2>&1 | sort | paste -sd ' '
+}
+
 install_hvd
 start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
 library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
 cp "$programs/api/collectives_test" "$programs/core/victim" "$home/"
+cat >"$home/mpi.py" <<'END'
+import sys
+if sys.argv[1] == 'before':
+    from mpi4py import MPI
+import horovod.common.basics as hvd
+hvd.init()
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+print(f'{hvd.rank()}/{hvd.size()}={world.allreduce(world.rank)}')
+END
 chmod a+rx "$home"/*
 collectives_are_right 'two nodes with two ranks each' -N 2 --ntasks-per-node=2
 collectives_are_right 'three and one ranks' -N 2 -n 4 -m plane=3
@@ -67,6 +94,8 @@ prints "--hvd=report shows which rank was late on which node" '^ +[0-3]  n2 +[0-
     ./collectives_test 1
 complains "srun without --hvd is an error that says what to type; the ranks do not start as four jobs" \
     'srun --hvd' as_user LD_LIBRARY_PATH="$library" srun -N 2 -n 4 ./collectives_test
+mpi_beside_hvd before
+mpi_beside_hvd after
 a_rank_dies
 a_link_is_cut
 tap_done

@@ -74,6 +74,7 @@ fails 'with munge that user is rejected also in another security mode' intrude P
 succeeds 'the step ends by itself' end_step
 prints 'hvd-info reports that PMIx asks munge' '^PMIx: asks munge for the user' \
     as_user srun --hvd --mpi=pmix -n2 sh -c 'hvd-info --check || :' # without a GPU
-prints 'jobs of hvd start as before' '^2 2$' as_user HOROVOD_LOG_LEVEL=info srun --hvd --mpi=pmix -n2 \
-    /usr/bin/python3 -c 'import horovod.common.basics as hvd; hvd.init(); print(hvd.size(), hvd.local_size())'
+prints 'jobs of hvd start by this PMIx' 'start: 2 ranks, by the PMIx of the launcher' \
+    as_user HOROVOD_LOG_LEVEL=info HVD_START_BY=pmix srun --hvd --mpi=pmix -n2 \
+    /usr/bin/python3 -c 'import horovod.common.basics as hvd; hvd.init()'
 tap_done

@@ -70,12 +70,12 @@ chmod a+rx "$home"/*
 ways='none pmix'
 has_pmix || ways=none
 
-# try_way MPI COMMAND: runs COMMAND with `--hvd --mpi=MPI` in $hvd, which it gives to srun. Writes the sorted lines of
-# its output to a file as one line.
+# try_way MPI COMMAND: runs COMMAND with `--hvd --mpi=MPI` in $hvd, which it gives to srun. Ranks that have PMIx start by
+# it. Writes the sorted lines of its output to a file as one line.
 try_way()
 {
     local status=0
-    as_user LD_LIBRARY_PATH="$library" hvd="--hvd --mpi=$1" sh -c "$2" >"$work/said.$1" 2>&1 </dev/null || status=$?
+    as_user LD_LIBRARY_PATH="$library" HVD_START_BY=pmix hvd="--hvd --mpi=$1" sh -c "$2" >"$work/said.$1" 2>&1 </dev/null || status=$?
     tr -d '\r\0' <"$work/said.$1" | LC_ALL=C sort | paste -sd ' ' >"$work/line.$1"
     return "$status"
 }

@@ -8,7 +8,7 @@
 #include "tests/tap.h"
 
 enum {
-    MOST_VARIABLES = 8
+    MOST_VARIABLES = 9
 };
 
 struct launch_case {
@@ -109,9 +109,35 @@ static const struct launch_case cases[] = {
     {"srun --hvd --mpi=pmi2", RENDEZVOUS,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "SLURM_STEP_ID=0", "SLURM_NTASKS=4",
                      "PMI_SIZE=4", "PMI_RANK=1", NULL}},
-    {"PMIx is preferred to hvd's own service", PMIX,
+    {"hvd's own service is preferred to Slurm's PMIx", RENDEZVOUS,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "PMIX_NAMESPACE=slurm.pmix.7.0",
                      "PMIX_RANK=0", "SLURM_STEP_ID=0", NULL}},
+    {"HVD_START_BY=service is the default", RENDEZVOUS,
+     .environment = {"HVD_START_BY=service", "HVD_RENDEZVOUS=host:1:key",
+                     "PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0", "SLURM_STEP_ID=0",
+                     NULL}},
+    {"HVD_START_BY=pmix", PMIX,
+     .environment = {"HVD_START_BY=pmix", "HVD_RENDEZVOUS=host:1:key",
+                     "PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0", "SLURM_STEP_ID=0",
+                     NULL}},
+    {"HVD_START_BY=pmix where there is no PMIx", RENDEZVOUS,
+     .environment = {"HVD_START_BY=pmix", "HVD_RENDEZVOUS=host:1:key", "SLURM_STEP_ID=0",
+                     NULL}},
+    {"HVD_START_BY with another value", .status = HVD_ERR_ARG,
+     .text = "HVD_START_BY is 'mpi': expected service or pmix",
+     .environment = {"HVD_START_BY=mpi", NULL}},
+    {"mpirun in a task of srun --hvd", PMIX,
+     .environment = {"HVD_RENDEZVOUS=host:1:key", "HOROVOD_SIZE=4", "HOROVOD_RANK=0",
+                     "PMIX_NAMESPACE=1234", "PMIX_RANK=1", "SLURM_STEP_ID=0",
+                     "SLURM_NTASKS=4", NULL}},
+    {"the only task of srun --hvd does not need PMIx", ALONE,
+     .environment = {"HVD_LAUNCH=1", "HOROVOD_SIZE=1", "SLURM_STEP_ID=0",
+                     "SLURM_NTASKS=1", "PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0",
+                     NULL}},
+    {"one task for each component of a step without a service", PMIX,
+     .environment = {"HVD_LAUNCH=1", "HOROVOD_SIZE=2", "SLURM_STEP_ID=0",
+                     "SLURM_NTASKS=1", "PMIX_NAMESPACE=slurm.pmix.7.0", "PMIX_RANK=0",
+                     NULL}},
     {"PMIx variables of an outer step, and hvd's own service", RENDEZVOUS,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "PMIX_NAMESPACE=slurm.pmix.7.0",
                      "PMIX_RANK=0", "SLURM_STEP_ID=1", "SLURM_NTASKS=4", NULL}},

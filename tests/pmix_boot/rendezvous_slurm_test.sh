@@ -58,7 +58,7 @@ hetero()
 layout 'ranks boot with --mpi=none' --mpi=none
 layout 'ranks boot with --mpi=pmi2' --mpi=pmi2
 layout "ranks boot with srun's default" --exclusive
-needs_pmix prints 'the default is PMIx if it is installed; the service runs beside it' '^[0-3]:[0-9.,]*:[0-9]*:[0-9a-f]{64}$' \
+needs_pmix prints 'ranks have PMIx, too, if it is installed' '^[0-3]:[0-9.,]*:[0-9]*:[0-9a-f]{64}$' \
     step -N 2 --ntasks-per-node=2 sh -c 'echo $PMIX_RANK:$HVD_RENDEZVOUS'
 prints 'a heterogeneous step is one job' '^rank 2/3 .* wrong 0 ' hetero
 prints '--hvd works in a Slurm without PMIx' '^rank 3/4 .* wrong 0 ' \
