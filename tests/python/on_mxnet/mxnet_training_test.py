@@ -74,7 +74,22 @@ def update_all(network, optimizer, states, at_once):
         optimizer.update_multi_precision(index, weight, gradient, states[index])
 
 
+def warnings_of_start(network):
+    """Trains; returns how often this rank has warned of different parameters."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter('always')
+        train(network, hvd.DistributedTrainer(network.collect_params(), 'sgd'), [hvd.rank()])
+    return sum('start from different parameters' in str(each.message) for each in caught)
+
+
 class Trainers(Case):
+
+    def test_a_forgotten_broadcast_causes_one_warning(self):
+        expected = 1 if hvd.rank() == 0 and hvd.size() > 1 else 0
+        self.assertEqual(warnings_of_start(make_network(seed=hvd.rank())), expected)
+        network = make_network(seed=hvd.rank(), shape_is_known=False)
+        hvd.broadcast_parameters(network.collect_params(), root_rank=0)
+        self.assertEqual(warnings_of_start(network), 0)
 
     def check_all(self, results, expected, tolerance=1e-5):
         for result, right in zip(results, expected):

@@ -5,6 +5,7 @@ import warnings
 
 import mxnet as mx
 
+from horovod.common.alike import warn_if_different
 from horovod.common.arguments import check_count, check_gradient_settings, wrong_type
 from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
@@ -26,6 +27,15 @@ class _Averaging:
         self._scale = (1.0 / predivide_factor, predivide_factor)
         self._process_set = process_set
         self._is_needed = process_set.included() and process_set.size() > 1
+        self._may_differ = self._is_needed
+
+    def compare(self, named):
+        """Before the first step, warns if the parameters of the ranks differ. ``named``: a list of
+        (name, parameter), the same on all ranks."""
+        if self._may_differ and named:
+            self._may_differ = False
+            warn_if_different(sum(_checksum(each) for _, each in named), f'{named[0][0]}.start',
+                              self._process_set, 'hvd.broadcast_parameters(params, root_rank=0)')
 
     def run(self, named):
         """Averages gradients over the ranks. ``named``: a list of (name, gradient), with the same
@@ -139,9 +149,10 @@ class DistributedTrainer(mx.gluon.Trainer):
         super().__init__(params, optimizer, optimizer_params=optimizer_params, kvstore=None)
 
     def _allreduce_grads(self):
-        self._averaging.run([(f'{self._prefix}{index}', _gradient(parameter))
-                             for index, parameter in enumerate(self._params)
-                             if parameter.grad_req != 'null'])
+        named = [(f'{self._prefix}{index}', parameter)
+                 for index, parameter in enumerate(self._params) if parameter.grad_req != 'null']
+        self._averaging.compare(named)
+        self._averaging.run([(name, _gradient(parameter)) for name, parameter in named])
 
 
 def _gradient(parameter):
@@ -150,3 +161,15 @@ def _gradient(parameter):
         raise ValueError(f'Parameter {parameter.name} is on {len(gradients)} devices: a rank of '
                          'hvd trains on one; start a rank for each device')
     return gradients[0]
+
+
+def _checksum(parameter):
+    """Returns the sum of the bits of the parameter's last row, an integer. One row is enough,
+    because initial values differ everywhere. Sparse parameters are left out."""
+    array = parameter.list_data()[0]
+    if array.stype != 'default' or array.size == 0:
+        return 0
+    while array.ndim > 1:
+        array = array[-1]
+    row = array.asnumpy().reshape(-1)
+    return int(row.view(f'i{row.itemsize}').sum(dtype='int64'))
