@@ -9,7 +9,7 @@
 
 readme=$tests_dir/../../README.md
 docs=$tests_dir/../../contrib/docs
-pages=("$readme" "$docs/commands.md" "$docs/bench.md" "$docs/CONTRIBUTING.md")
+pages=("$readme" "$docs/commands.md" "$docs/lab.md" "$docs/bench.md" "$docs/CONTRIBUTING.md")
 measures=${measures-no}
 modules=/usr/share/modules/init/bash # Debian's environment-modules
 
@@ -32,6 +32,10 @@ why_not_run()
     fi
     case $1 in
     'apt-get install '*) echo 'installs packages; contrib/packages.sh has the list' ;;
+    'pip install '*) echo 'installs packages, from a network that the cluster does not have' ;;
+    'python3 -m venv '*) echo 'this test has made it' ;;
+    'python contrib/examples/digits/'* | 'hvdrun '*' contrib/examples/digits/'*)
+        echo 'tests/python/training_check.py runs the script with one rank and with several' ;;
     'meson setup build --prefix='* | 'meson install -C build') echo 'tests/run.sh builds and installs' ;;
     'meson setup build -Dtests=true && ninja '*) echo 'tests/run.sh builds and tests' ;;
     contrib/demo.sh* | tests/run.sh*) echo 'this test runs inside of it, or takes as long' ;;

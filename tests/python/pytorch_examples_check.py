@@ -90,6 +90,17 @@ def process_sets(report, _):
                 'two heads and a shared trunk learn on four ranks', text)
 
 
+def rnn(report, _):
+    promise = 'an LSTM learns the digits row by row on two ranks'
+    reason = launch.missing(2, 'sklearn')
+    if reason:
+        report.skip(promise, reason)
+        return
+    output, text = run(2, 'rnn.py', '--epochs', '5')
+    shares = numbers(r'accuracy ([\d.]+)', output)
+    report.line(len(shares) == 5 and shares[-1] > 0.8, promise, text)
+
+
 def chexnet(report, directory):
     log = os.path.join(directory, 'steps')
     options = ['--images', '320', '--image-size', '32', '--blocks', '1,1', '--growth', '8',
@@ -145,8 +156,8 @@ def mixed_precision(report, _):
                 'mixed_precision learns with all its options', text)
 
 
-CHECKS = {check.__name__: check for check in (benchmark, imagenet, adasum, process_sets, chexnet,
-                                              mixed_precision)}
+CHECKS = {check.__name__: check for check in (benchmark, imagenet, adasum, process_sets, rnn,
+                                              chexnet, mixed_precision)}
 
 
 def main(report):
