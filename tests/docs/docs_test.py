@@ -105,6 +105,17 @@ def check_examples():
     report(named and not unknown, f'the pages name the examples in {installed}', '\n'.join(unknown))
 
 
+def check_torchrun():
+    """torchrun accepts --nproc_per_node in every release, and --nproc-per-node not in that of torch 1.13."""
+    texts = dict(pages)
+    for path in glob.glob(f'{root}/contrib/examples/**/*', recursive=True):
+        if os.path.isfile(path):
+            texts[os.path.relpath(path, root)] = read(path)
+    refused = sorted(name for name, text in texts.items() if '--nproc-per-node' in text)
+    report(not refused, 'pages and examples start torchrun with options that every release has',
+           ' '.join(refused))
+
+
 def rendered(cell):
     """A cell of a table as a browser shows it."""
     return re.sub(r'\[([^\]]*)\]\([^)]*\)', r'\1', cell).replace('`', '').strip()
@@ -130,6 +141,7 @@ def check_sizes():
 check_variables()
 check_links()
 check_examples()
+check_torchrun()
 check_style()
 check_sizes()
 print(f'1..{count}')
