@@ -15,6 +15,10 @@
  * shells, not tasks. */
 #define FIRST_SPECIAL_STEP 0xfffffffaUL
 
+/* Up to this number of ranks, the service answers within some seconds. It sends each rank
+ * the cards of all, so its cost grows with the square of their number: bench.md. */
+#define MOST_BY_SERVICE 2048
+
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 struct launcher {
@@ -211,16 +215,18 @@ static int check_many(const char *const *environment, struct hvd_error *err)
 }
 
 /* Finds out which comes first if a rank has both the PMIx of its launcher and a service:
- * the service, unless the user chose PMIx, or a launcher inside the service's job, such
- * as mpirun, provides it. */
+ * the service, unless the user chose PMIx, the job is too large for the service, or a
+ * launcher inside the service's job, such as mpirun, provides PMIx. */
 static int find_preference(const char *const *environment, bool *is_pmix_first,
                            struct hvd_error *err)
 {
     const char *choice = find_variable(environment, HVD_ENV_START_BY);
     const char *name_space = find_variable(environment, HVD_ENV_PMIX_NAMESPACE);
-    bool is_pmix = choice != NULL && strcmp(choice, "pmix") == 0;
+    bool is_open = choice == NULL || choice[0] == '\0';
+    bool is_pmix = is_open ? find_number(environment, HVD_ENV_SIZE) > MOST_BY_SERVICE
+                           : strcmp(choice, "pmix") == 0;
 
-    if (choice != NULL && !is_pmix && strcmp(choice, "service") != 0) {
+    if (!is_open && !is_pmix && strcmp(choice, "service") != 0) {
         return hvd_fail(err, HVD_ERR_ARG,
                         HVD_ENV_START_BY " is '%.40s': expected service or pmix", choice);
     }

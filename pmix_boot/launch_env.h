@@ -10,7 +10,7 @@
 
 enum hvd_launch_kind {
     HVD_LAUNCH_SINGLE, /* without a launcher, or as the only rank: rank 0 of 1 */
-    HVD_LAUNCH_PMIX, /* one rank of a launch with PMIx, without a service of hvd */
+    HVD_LAUNCH_PMIX, /* one rank of a launch with PMIx */
     HVD_LAUNCH_RENDEZVOUS, /* one rank of a launch with a service of hvd */
     HVD_LAUNCH_ELASTIC, /* one rank of an elastic job, which also has a service of hvd */
     /* the program numbers the ranks; never decided by the environment */

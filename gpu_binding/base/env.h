@@ -14,7 +14,7 @@
 /* Horovod's name for HVD_START_TIMEOUT. Ignored if HVD_START_TIMEOUT is set, too. */
 #define HVD_ENV_GLOO_TIMEOUT "HOROVOD_GLOO_TIMEOUT_SECONDS"
 /* How the ranks of srun --hvd find each other: service, or pmix for Slurm's PMIx where
- * the step has it, see slurm.md. Default: service. */
+ * the step has it, see slurm.md. Default: service; pmix above 2048 ranks. */
 #define HVD_ENV_START_BY "HVD_START_BY"
 /* Network interfaces for all connections but those of UCX and NCCL, such as eth0; the
  * first one that works is used. Ranks listen on the addresses of these interfaces only;
