@@ -68,8 +68,8 @@ static void test_fixed(void)
 
     hvd_spank_options_parse("gpus=keep", &options, NULL);
     tap_ok(hvd_spank_site_rules_apply(&rules, "gpus=keep", &options, NULL) == 0 &&
-               options.bind == HVD_BIND_CORE && options.is_verbose && options.keep_gpus &&
-               options.is_on,
+               options.bind == HVD_BIND_CORES && options.is_verbose &&
+               options.keep_gpus && options.is_on,
            "fixed words are added to those of the user");
     hvd_spank_options_parse("off", &options, NULL);
     tap_ok(hvd_spank_site_rules_apply(&rules, "off", &options, NULL) == 0 &&
