@@ -92,7 +92,7 @@ class Copy:
         self.tree, self.build = tree, os.path.join(tree, BUILD)
         copy_tree(root, tree)
         if not os.path.exists(os.path.join(self.build, 'build.ninja')):
-            subprocess.run(['meson', 'setup', self.build, tree], check=True,
+            subprocess.run(['meson', 'setup', '-Dtests=true', self.build, tree], check=True,
                            stdout=subprocess.DEVNULL)
         self.ninja('build.ninja')
         targets = {target['id']: target['filename'] for target in self.introspect('targets')}

@@ -18,6 +18,7 @@ TREE = {
 test('clamp', executable('clamp_test', 'tests/collectives/clamp_test.c', 'collectives/clamp.c'),
   protocol: 'tap', suite: 'unit')
 """,
+    'meson_options.txt': "option('tests', type: 'boolean', value: false)\n",
     'collectives/clamp.c': """int clamp(int value)
 {
     if (value > 9) {
