@@ -314,16 +314,6 @@ HVD_EXPORT const char *hvd_host(int rank)
     return host;
 }
 
-HVD_EXPORT int hvd_start_describe(char *text, size_t size)
-{
-    struct hvd_error err = {0};
-    const char *how = NULL;
-    int status = hvd_boot_describe(&how, &err);
-
-    snprintf(text, size, "%s", status == 0 ? how : err.text);
-    return status;
-}
-
 HVD_EXPORT const char *hvd_version(void)
 {
     return HVD_VERSION;

@@ -53,12 +53,10 @@ static int describe_library(const char *name, const struct hvd_gpu_library *libr
                           library->problem);
 }
 
-static int describe_devices(const struct hvd_gpu_module *module, char *text, size_t size)
+static int describe_devices(int count, const struct hvd_error *err, char *text,
+                            size_t size)
 {
-    struct hvd_error err = {0};
-    int count = module->count(&err);
-
-    return count < 0 ? snprintf(text, size, "GPUs: unusable: %s\n", err.text)
+    return count < 0 ? snprintf(text, size, "GPUs: unusable: %s\n", err->text)
                      : snprintf(text, size, "GPUs that this process sees: %d\n", count);
 }
 
@@ -121,6 +119,7 @@ HVD_EXPORT int hvd_gpu_describe(char *text, size_t size)
 {
     struct hvd_gpu_facts facts;
     struct hvd_error err = {0};
+    int count = 0;
     size_t at;
 
     if (size == 0) {
@@ -143,12 +142,12 @@ HVD_EXPORT int hvd_gpu_describe(char *text, size_t size)
                                facts.kernels),
                       size - at);
     if (version_of(&facts.cuda) != 0) {
-        at += bytes_taken(describe_devices(hvd_gpu_load(NULL), text + at, size - at),
-                          size - at);
+        count = hvd_gpu_load(NULL)->count(&err);
+        at += bytes_taken(describe_devices(count, &err, text + at, size - at), size - at);
     }
     at += bytes_taken(describe_cards(text + at, size - at), size - at);
     at += bytes_taken(describe_ucx(text + at, size - at), size - at);
     at += bytes_taken(describe_net(text + at, size - at), size - at);
     hvd_ranges_describe(text + at, size - at);
-    return version_of(&facts.cuda) != 0 ? 0 : HVD_ERR_UNSUPPORTED;
+    return count > 0 ? 0 : HVD_ERR_UNSUPPORTED;
 }

@@ -2,7 +2,9 @@
 /* Reads ranks, cpus and GPUs of the Slurm job around hvd-info. */
 #include "contrib/info/info_job.h"
 
+#include <ctype.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu_binding/base/env.h"
 
@@ -113,4 +115,13 @@ void hvd_info_job_read(hvd_info_lookup lookup, struct hvd_info_job *job)
         }
     }
     *job = found;
+}
+
+/* CUDA_VISIBLE_DEVICES names no GPU if it is empty, "-1", or Slurm's "NoDevFiles". */
+bool hvd_info_job_has_gpus(const struct hvd_info_job *job)
+{
+    const char *visible = job->visible_devices != NULL ? job->visible_devices : "";
+
+    return job->gpu_source != NULL || isdigit((unsigned char)visible[0]) ||
+           strncmp(visible, "GPU-", 4) == 0 || strncmp(visible, "MIG-", 4) == 0;
 }

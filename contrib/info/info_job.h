@@ -29,6 +29,9 @@ struct hvd_info_job {
 
 void hvd_info_job_read(hvd_info_lookup lookup, struct hvd_info_job *job);
 
+/* Returns whether Slurm or the user has given GPUs to this process. */
+bool hvd_info_job_has_gpus(const struct hvd_info_job *job);
+
 /* Returns the value of node number `node` in Slurm's counts per node, such as "2(x3),1";
  * 0 if the text is malformed or has no such node. */
 int hvd_info_count_of(const char *counts, int node);

@@ -63,7 +63,8 @@ void hvd_info_usage(FILE *out)
         "  --smt N             at most N hardware threads of each core\n"
         "  --nic auto|off      choose network cards near the gpu (default), or none\n"
         "  --check             show how ranks would start, which libraries GPU tensors\n"
-        "                      would use on this node, and what is missing\n"
+        "                      would use, and what is missing; in a job, on all its "
+        "nodes\n"
         "  --python[=PYTHON]   list the packages horovod and hvd that Python finds, and\n"
         "                      say which one it imports (default: python in PATH)\n"
         "  --into-venv DIR     let the virtual environment DIR find hvd's package where\n"
@@ -215,7 +216,7 @@ static int check_together(const struct hvd_info_options *options, bool has_other
 
     if (options->action == HVD_INFO_CHECK && has_others) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--check looks at this node as it is: expected no other option");
+                        "--check looks at nodes as they are: expected no other option");
     }
     if (action_name(options->action) != NULL && has_others) {
         return hvd_fail(err, HVD_ERR_ARG, "%s: expected no other option",

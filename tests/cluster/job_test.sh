@@ -72,6 +72,27 @@ mpi_sums()
     job --mpi=pmix "${@:2}" /usr/bin/python3 mpi.py "$1" 2>&1 | sort | paste -sd ' '
 }
 
+# check_nodes SCRIPT: runs it in two ranks on each of two nodes; its output is also in $work/check.
+check_nodes()
+{
+    job -N 2 --ntasks-per-node=2 sh -c "$1" >"$work/check" 2>&1
+    local status=$?
+    cat "$work/check"
+    return $status
+}
+
+facts_are_folded()
+{
+    prints 'hvd-info --check has one verdict' '^verdict: good, 4 ranks find each other$' check_nodes 'hvd-info --check'
+    succeeds 'and prints each fact once for all nodes' \
+        awk '!/^(n\[1-2\]: |verdict: )/ || count[$0]++ { exit 1 }' "$work/check"
+    prints 'a node that differs has a line of its own' '^n2: between nodes: TCP, UCX is not used: HVD_NET=tcp' \
+        check_nodes '[ $SLURM_NODEID = 0 ] || export HVD_NET=tcp; hvd-info --check'
+    complains 'a rank that does not find the others prints its own facts' '^n2: start: by ' \
+        as_user HVD_START_TIMEOUT=2 srun --hvd -N 2 sh -c '[ $SLURM_NODEID = 0 ] || hvd-info --check'
+    tap_note "$(cat "$work/output")"
+}
+
 install_hvd
 start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
 library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
@@ -96,6 +117,7 @@ complains "srun without --hvd is an error that says what to type; the ranks do n
     'srun --hvd' as_user LD_LIBRARY_PATH="$library" srun -N 2 -n 4 ./collectives_test
 mpi_beside_hvd before
 mpi_beside_hvd after
+facts_are_folded
 a_rank_dies
 a_link_is_cut
 tap_done

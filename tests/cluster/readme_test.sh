@@ -42,7 +42,6 @@ why_not_run()
     'module load '*) [ ! -e "$modules" ] && echo 'no Environment Modules here' ;;
     include\ *) echo 'a line of plugstack.conf; this cluster has it' ;;
     'hvd-info --into-venv DIR') echo 'changes an environment of yours; tests/info has one for it' ;;
-    'hvd-info --check') echo 'needs a GPU to end well; tests/gpu_binding has one with stand-ins' ;;
     *' --plot '*) ! /usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo 'no matplotlib here' ;;
     *' --lab '* | *' --tune '*) echo 'takes minutes on two cores; tests/bench has shorter ones' ;;
     *)

@@ -55,7 +55,7 @@ refuses too_many_gpus_are_an_error "--gpus: more than 64 gpus on one node are no
 refuses empty_file_name_is_an_error "--topology: expected a file, found ''; see hvd-info --help" --topology ''
 refuses first_unknown_letter_is_named "unknown option '-x'; see hvd-info --help" -xyz
 refuses flag_with_a_value_is_an_error "--check takes no value, found '--check=1'" --check=1
-refuses check_takes_no_other_option "--check looks at this node as it is: expected no other option" \
+refuses check_takes_no_other_option "--check looks at nodes as they are: expected no other option" \
     --check --topology "$node"
 refuses python_takes_no_other_option "--python: expected no other option" --ranks 2 --python
 refuses python_must_not_be_empty "--python: expected a program, found ''; see hvd-info --help" --python=

@@ -24,8 +24,14 @@ says()
 }
 
 says single_process_can_start 0 "^start: by no launcher, as the only rank$" LD_LIBRARY_PATH="$fakes"
-says rendezvous_service_is_named 0 "^start: by hvd's rendezvous service$" LD_LIBRARY_PATH="$fakes" HVD_RENDEZVOUS=host:1:key
-says reason_of_a_failing_start_is_printed 1 "^start: impossible: OMPI_COMM_WORLD_SIZE is 4 but there is no PMIx" \
+no_gpu=HWLOC_COMPONENTS=-pci # hides the GPUs of this machine
+says lone_process_has_a_verdict 0 "^verdict: good, 1 rank starts$" LD_LIBRARY_PATH="$fakes"
+nobody=127.0.0.1:1:0000000000000000000000000000000000000000000000000000000000000000 # the address of a service that does not run
+says ranks_that_do_not_find_each_other_name_their_node 1 "^$(hostname): start: by hvd's rendezvous service$" \
+    LD_LIBRARY_PATH="$fakes" HVD_RENDEZVOUS="$nobody" HOROVOD_RANK=0 HOROVOD_SIZE=2 HVD_START_TIMEOUT=1
+says the_cause_of_that_is_printed 1 "^hvd-info: hvd.init() would fail here: .*127.0.0.1" \
+    LD_LIBRARY_PATH="$fakes" HVD_RENDEZVOUS="$nobody" HOROVOD_RANK=0 HOROVOD_SIZE=2 HVD_START_TIMEOUT=1
+says reason_of_a_failing_start_is_printed 1 "^$(hostname): start: impossible: OMPI_COMM_WORLD_SIZE is 4 but there is no PMIx" \
     LD_LIBRARY_PATH="$fakes" OMPI_COMM_WORLD_SIZE=4
 unchanged=RANK:360caa42,MASTER_PORT:b11c431b,PYTHONPATH:317a0142 # of 3, 29500 and /opt/hvd
 says variables_that_stay_are_reported 0 "^variables that hvd's plugin has set: unchanged" LD_LIBRARY_PATH="$fakes" \
@@ -34,14 +40,22 @@ says changed_variables_are_named 0 "^variables that hvd's plugin has set and tha
     LD_LIBRARY_PATH="$fakes" HVD_EXPORTED=$unchanged RANK=4 MASTER_PORT=29500 PYTHONPATH=/image
 says removed_variables_are_named 0 "^variables that hvd's plugin has set and that were removed: MASTER_PORT$" \
     LD_LIBRARY_PATH="$fakes" HVD_EXPORTED=$unchanged RANK=3 PYTHONPATH=/opt/hvd
+says missing_gpu_is_no_fault_if_none_was_asked_for 0 "^GPU tensors: cannot be used, but no GPU is here and none was asked for" \
+    LD_LIBRARY_PATH="$fakes" "$no_gpu" FAKE_GPU_COUNT=0
+says missing_gpu_is_a_fault_if_slurm_gave_some 1 "^hvd-info: GPU tensors cannot be used on $(hostname)$" \
+    LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=0 SLURM_JOB_ID=1 SLURM_JOB_GPUS=0
+says missing_gpu_is_a_fault_if_the_user_chose_one 1 "^GPU tensors: cannot be used$" \
+    LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=0 CUDA_VISIBLE_DEVICES=GPU-1
+says hidden_gpus_are_not_asked_for 0 "^verdict: good" LD_LIBRARY_PATH="$fakes" "$no_gpu" FAKE_GPU_COUNT=0 CUDA_VISIBLE_DEVICES=NoDevFiles
+says usable_gpu_is_reported 0 "^GPU tensors: can be used$" LD_LIBRARY_PATH="$fakes"
 says driver_and_its_version_are_printed 0 "^CUDA driver: 12040, .*libcuda.so.1" LD_LIBRARY_PATH="$fakes"
 says nccl_and_its_version_are_printed 0 "^NCCL: 21803, .*libnccl.so.2" LD_LIBRARY_PATH="$fakes"
 says devices_are_counted 0 "^GPUs that this process sees: 3" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=3
-says missing_device_is_reported 0 "^GPUs: unusable: cuInit failed" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=0
+says missing_device_is_reported 0 "^GPUs: unusable: cuInit failed" LD_LIBRARY_PATH="$fakes" "$no_gpu" FAKE_GPU_COUNT=0
 says old_nccl_is_unusable 0 "^NCCL: unusable, $old/.* returned version 2604 .*, but 2.7 or later is needed: .* HVD_NCCL_LIBRARY" \
     LD_LIBRARY_PATH="$fakes" HVD_NCCL_LIBRARY="$old/libnccl.so.2"
 says old_driver_is_unusable 1 "^CUDA driver: unusable, $old/.* returned version 10020 .*, but 11.0 or later is needed: install" \
-    LD_LIBRARY_PATH="$old"
+    LD_LIBRARY_PATH="$old" CUDA_VISIBLE_DEVICES=0
 says chosen_nccl_is_the_only_one_tried 0 "^NCCL: unusable, not found: no NCCL here (/nonexistent.so" LD_LIBRARY_PATH="$fakes" \
     HVD_NCCL_LIBRARY=/nonexistent.so
 says infiniband_cards_are_listed 0 "^InfiniBand: " LD_LIBRARY_PATH="$fakes"
@@ -55,9 +69,9 @@ says nvtx_ranges_that_are_off_are_reported 0 "^NVTX ranges: off, HOROVOD_DISABLE
 says nvtx_profiler_that_cannot_be_loaded_is_named 0 "^NVTX ranges: none, /nonexistent.so" LD_LIBRARY_PATH="$fakes" \
     NVTX_INJECTION64_PATH=/nonexistent.so
 says broken_driver_is_reported 1 "^CUDA driver: unusable, not found: no CUDA driver here (.*file too short)" \
-    LD_LIBRARY_PATH="$broken"
+    LD_LIBRARY_PATH="$broken" CUDA_VISIBLE_DEVICES=0
 says kernels_are_listed 0 "^kernels: for the stand-in" LD_LIBRARY_PATH="$fakes" HVD_GPU_MODULE="$with_kernels"
 says kernels_of_the_build_are_listed 0 "^kernels: $kernels" LD_LIBRARY_PATH="$fakes"
-says missing_module_is_reported 1 "^GPU module: unusable: GPU tensors need hvd_gpu.so" HVD_GPU_MODULE=/nonexistent.so
+says missing_module_is_reported 1 "^GPU module: unusable: GPU tensors need hvd_gpu.so" HVD_GPU_MODULE=/nonexistent.so CUDA_VISIBLE_DEVICES=0
 says missing_libhvd_is_reported 1 "^hvd-info: cannot load libhvd.so" HVD_LIBRARY=/nonexistent.so
 tap_done
