@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/early_end.h"
 #include "pmix_boot/rendezvous/client.h"
 #include "pmix_boot/modex.h"
 #include "pmix_boot/launch_env.h"
@@ -198,6 +199,7 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
     enum hvd_launch_kind launch = HVD_LAUNCH_SINGLE;
     int status = boot != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory to start");
 
+    hvd_early_end_forget();
     if (status == 0 && query->ranks != NULL) {
         status = check_ranks(query->ranks, query->count, err);
     }

@@ -4,6 +4,7 @@
  *   libhvd   --- request, my blob, list of ranks ---------------->   hvd-boot
  *            <-- answer, then (bytes, blob) of each rank if status 0 ---
  *
+ * If libhvd closes its direction meanwhile, the helper gives up and answers at once.
  * Both come from the same build, so structs are sent as they are. */
 #ifndef HVD_HELPER_PROTOCOL_H
 #define HVD_HELPER_PROTOCOL_H

@@ -75,7 +75,7 @@ int main(void)
                         "command line\n");
         return EXIT_FAILURE;
     }
-    hvd_pmix_modex(&query, &key, &modex, &answer.error);
+    hvd_pmix_modex(&query, &key, HVD_HELPER_FD, &modex, &answer.error);
     answer.rank = modex.rank;
     answer.size = modex.size;
     /* _exit rather than exit: nothing is left to do, and the rank waits for this process

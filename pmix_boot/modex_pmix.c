@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "pmix_boot/early_end.h"
 #include "pmix_boot/helper_protocol.h"
 #include "pmix_boot/modex_key.h"
 #include "pmix_boot/sock/socket.h"
@@ -325,6 +326,7 @@ int hvd_modex_pmix(const struct hvd_modex_query *query, struct hvd_modex *out,
     char path[PATH_MAX];
     struct helper helper = {.path = path};
     struct hvd_error found = {0};
+    struct hvd_error ended = {0};
     struct hvd_modex_key key;
     int status = find_helper(path, sizeof(path), err);
 
@@ -335,8 +337,14 @@ int hvd_modex_pmix(const struct hvd_modex_query *query, struct hvd_modex *out,
         return status;
     }
     status = send_request(&helper, query, &key);
+    if (status == 0 && hvd_early_end_wait(helper.fd, query, &ended) < 0) {
+        shutdown(helper.fd, SHUT_WR); /* the helper gives up and answers */
+    }
     if (status == 0) {
         status = receive_answer(&helper, out, &found);
+    }
+    if (status < 0 && ended.status != 0) {
+        found = ended;
     }
     if (status < 0 && found.status == 0) {
         status = fail_broken(&helper, err);

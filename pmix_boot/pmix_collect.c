@@ -37,6 +37,7 @@ struct hvd_collect {
     pthread_mutex_t lock; /* guards the counts and the answers */
     pthread_cond_t changed;
     bool is_fence_over;
+    bool is_stopped;
     int awaited; /* unanswered questions */
     int missing; /* ranks without a value */
     /* constant; PMIx borrows key and with_data until the answer arrives */
@@ -191,7 +192,7 @@ static void fence_until(struct hvd_collect *collect, const struct timespec *dead
         on_fence(status, collect);
     }
     pthread_mutex_lock(&collect->lock);
-    while (!collect->is_fence_over && waited == 0) {
+    while (!collect->is_fence_over && !collect->is_stopped && waited == 0) {
         waited = pthread_cond_timedwait(&collect->changed, &collect->lock, deadline);
     }
     pthread_mutex_unlock(&collect->lock);
@@ -240,12 +241,30 @@ static int wait_for_answers(struct hvd_collect *collect, const struct timespec *
     int missing;
 
     pthread_mutex_lock(&collect->lock);
-    while (collect->awaited > 0 && waited == 0) {
+    while (collect->awaited > 0 && !collect->is_stopped && waited == 0) {
         waited = pthread_cond_timedwait(&collect->changed, &collect->lock, deadline);
     }
     missing = collect->missing;
     pthread_mutex_unlock(&collect->lock);
     return missing;
+}
+
+static bool was_stopped(struct hvd_collect *collect)
+{
+    bool is_stopped;
+
+    pthread_mutex_lock(&collect->lock);
+    is_stopped = collect->is_stopped;
+    pthread_mutex_unlock(&collect->lock);
+    return is_stopped;
+}
+
+void hvd_collect_stop(struct hvd_collect *collect)
+{
+    pthread_mutex_lock(&collect->lock);
+    collect->is_stopped = true;
+    pthread_cond_signal(&collect->changed);
+    pthread_mutex_unlock(&collect->lock);
 }
 
 int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms)
@@ -263,7 +282,7 @@ int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms)
     deadline = after_ms(start, timeout_ms);
     ask_missing(collect);
     missing = wait_for_answers(collect, &deadline);
-    while (missing > 0 && !is_past(&deadline)) {
+    while (missing > 0 && !is_past(&deadline) && !was_stopped(collect)) {
         struct timespec pause = after_ms((struct timespec){0}, pause_ms);
 
         nanosleep(&pause, NULL);

@@ -35,6 +35,9 @@ struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
  * committed. Returns the number of missing ranks. */
 int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms);
 
+/* Makes run return early. Any thread may call it. */
+void hvd_collect_stop(struct hvd_collect *collect);
+
 /* After run: return whether the value of the rank at this index arrived, and the PMIx
  * status of the last attempt to get it. */
 bool hvd_collect_has(const struct hvd_collect *collect, int index);

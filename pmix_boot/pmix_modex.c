@@ -4,6 +4,8 @@
 
 #include <inttypes.h>
 #include <pmix.h>
+#include <poll.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +40,7 @@ struct round {
     int rank; /* index of this rank in the list */
     int size;
     int timeout_ms;
+    int stop_fd;
     struct hvd_collect *collect; /* may still get answers until PMIx is finalized */
 };
 
@@ -194,6 +197,34 @@ static int find_place(struct round *round, const struct hvd_modex_query *query,
                               &round->size, err);
 }
 
+/* Runs in a thread of its own, which is cancelled when the values have been collected. */
+static void *stop_collect(void *argument)
+{
+    struct round *round = argument;
+    struct pollfd stop = {.fd = round->stop_fd, .events = POLLIN};
+
+    if (poll(&stop, 1, -1) > 0) {
+        hvd_collect_stop(round->collect);
+    }
+    return NULL;
+}
+
+/* Returns the number of missing ranks. Without the thread, it waits until the time is
+ * up. */
+static int collect_values(struct round *round)
+{
+    pthread_t thread;
+    const bool has_thread = pthread_create(&thread, NULL, stop_collect, round) == 0;
+    const int missing =
+        hvd_collect_run(round->collect, choose_fence_ms(round), round->timeout_ms);
+
+    if (has_thread) {
+        pthread_cancel(thread);
+        pthread_join(thread, NULL);
+    }
+    return missing;
+}
+
 static int gather_round(struct round *round, struct hvd_modex *out, struct hvd_error *err)
 {
     struct hvd_blob *blobs;
@@ -204,7 +235,7 @@ static int gather_round(struct round *round, struct hvd_modex *out, struct hvd_e
     if (round->collect == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", round->size);
     }
-    missing = hvd_collect_run(round->collect, choose_fence_ms(round), round->timeout_ms);
+    missing = collect_values(round);
     if (missing > 0) {
         return fail_missing(round, round->size - missing, err);
     }
@@ -244,9 +275,10 @@ static int outlive_cleanup(struct round *round, struct hvd_error *err)
 }
 
 int hvd_pmix_modex(const struct hvd_modex_query *query, const struct hvd_modex_key *key,
-                   struct hvd_modex *out, struct hvd_error *err)
+                   int stop_fd, struct hvd_modex *out, struct hvd_error *err)
 {
-    struct round round = {.is_first = key->is_first, .timeout_ms = query->timeout_ms};
+    struct round round = {
+        .is_first = key->is_first, .timeout_ms = query->timeout_ms, .stop_fd = stop_fd};
     int status = check_version(err);
 
     if (status == 0) {

@@ -263,6 +263,8 @@
 /* Set in a task of srun. */
 #define HVD_ENV_SLURM_STEP "SLURM_STEP_ID"
 #define HVD_ENV_SLURM_STEP_TASKS "SLURM_STEP_NUM_TASKS"
+/* The process that Slurm has started as this task. */
+#define HVD_ENV_SLURM_TASK_PID "SLURM_TASK_PID"
 /* Set by #SBATCH --hvd or salloc --hvd. */
 #define HVD_ENV_SLURM_OPTION "SLURM_SPANK__SLURM_SPANK_OPTION_hvd_hvd"
 /* Set by Open MPI. */

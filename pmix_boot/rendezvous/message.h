@@ -26,6 +26,13 @@ enum hvd_rendezvous_message {
     HVD_RENDEZVOUS_NOTE,
     /* from a rank of an elastic job: it ends with success; no data */
     HVD_RENDEZVOUS_DONE,
+    /* from a rank of a static job, which ends before it has called init; answered by the
+     * same message. To ranks that have sent WATCH: a rank has ended so. struct
+     * hvd_missing_end */
+    HVD_RENDEZVOUS_ENDED,
+    /* from a rank of a static job, which starts by PMIx and has waited for long: it wants
+     * each ENDED, earlier ones too; no data */
+    HVD_RENDEZVOUS_WATCH,
 };
 
 struct hvd_rendezvous_note {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that did not start in time. */
+/* The ranks that did not start in time, or ended before. */
 #include "pmix_boot/rendezvous/missing.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 
 void hvd_missing_add(struct hvd_missing *missing, int rank, const char *host)
 {
@@ -54,4 +55,24 @@ int hvd_missing_fail(const struct hvd_missing *missing, int size, int timeout_ms
                     "%d of %d ranks did not start within %g s: rank%s %s; %s",
                     missing->count, size, timeout_ms / 1000.0,
                     missing->count > 1 ? "s" : "", names, reason);
+}
+
+int hvd_missing_fail_end(const struct hvd_missing_end *end, bool is_list,
+                         struct hvd_error *err)
+{
+    const int status = end->wait_status;
+    const bool has_host = end->host[0] != '\0';
+    char how[80];
+
+    if (WIFSIGNALED(status)) {
+        snprintf(how, sizeof(how), "was killed by signal %d (%s)", WTERMSIG(status),
+                 strsignal(WTERMSIG(status)));
+    } else {
+        snprintf(how, sizeof(how), "exited with status %d", WEXITSTATUS(status));
+    }
+    return hvd_fail(err, HVD_ERR_PEER,
+                    "rank %d%s%s %s and did not call init%s: those that wait for it "
+                    "cannot start; see its output",
+                    (int)end->rank, has_host ? " on " : "", end->host, how,
+                    is_list ? " with this list of ranks" : "");
 }

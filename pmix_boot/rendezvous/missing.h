@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that did not start in time, for the error that names them. */
+/* The ranks that did not start in time, or ended before, for the errors that name
+ * them. */
 #ifndef HVD_MISSING_H
 #define HVD_MISSING_H
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "gpu_binding/base/error.h"
 
@@ -20,6 +24,13 @@ struct hvd_missing {
     } range[HVD_MISSING_RANGES];
 };
 
+/* The end of a rank. It is sent as it is. */
+struct hvd_missing_end {
+    int32_t rank; /* the number that the launcher gave the process */
+    int32_t wait_status; /* as waitpid gives it */
+    char host[HVD_MISSING_HOST_BYTES]; /* NUL-terminated; empty: unknown */
+};
+
 /* Reasons for hvd_missing_fail. */
 #define HVD_MISSING_CALL "they have ended, hang, or never called init"
 #define HVD_MISSING_LIST HVD_MISSING_CALL " with the same list of ranks"
@@ -32,5 +43,10 @@ void hvd_missing_add(struct hvd_missing *missing, int rank, const char *host);
  * n2); " and the reason, which says what to do. */
 int hvd_missing_fail(const struct hvd_missing *missing, int size, int timeout_ms,
                      const char *reason, struct hvd_error *err);
+
+/* Returns HVD_ERR_PEER with "rank 3 on n2 exited with status 0 and did not call init:
+ * ...". is_list: init was called with a list of ranks. */
+int hvd_missing_fail_end(const struct hvd_missing_end *end, bool is_list,
+                         struct hvd_error *err);
 
 #endif

@@ -24,7 +24,7 @@ static int find_slot(const struct hvd_roster_slots *slots, int slot)
     return -1;
 }
 
-static int add_slot(struct hvd_roster_slots *slots, int slot, int wait_status)
+static int add_slot(struct hvd_roster_slots *slots, const struct hvd_roster_slot *slot)
 {
     struct hvd_roster_slot *grown =
         realloc(slots->all, (size_t)(slots->count + 1) * sizeof(*grown));
@@ -32,7 +32,7 @@ static int add_slot(struct hvd_roster_slots *slots, int slot, int wait_status)
     if (grown == NULL) {
         return HVD_ERR_NOMEM;
     }
-    grown[slots->count++] = (struct hvd_roster_slot){slot, wait_status};
+    grown[slots->count++] = *slot;
     slots->all = grown;
     return 0;
 }
@@ -176,8 +176,7 @@ static void progress_rounds(struct hvd_roster *roster, int64_t now_ms,
         struct hvd_roster_round *round = roster->rounds[i];
 
         for (int end = 0; end < roster->ended.count; end++) {
-            hvd_roster_round_end(round, roster->ended.all[end].number,
-                                 roster->ended.all[end].wait_status);
+            hvd_roster_round_end(round, &roster->ended.all[end].end);
         }
         hvd_roster_round_expire(round, now_ms);
         if (round->here > 0 && round->failure.error.status != 0) {
@@ -327,10 +326,12 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64
     return rank;
 }
 
-int hvd_roster_end(struct hvd_roster *roster, int slot, int wait_status)
+int hvd_roster_end(struct hvd_roster *roster, const struct hvd_missing_end *end)
 {
+    const struct hvd_roster_slot slot = {.number = end->rank, .end = *end};
+
     /* only the start of the first generation depends on ended processes */
-    return roster->generation > 0 ? 0 : add_slot(&roster->ended, slot, wait_status);
+    return roster->generation > 0 ? 0 : add_slot(&roster->ended, &slot);
 }
 
 void hvd_roster_expect(struct hvd_roster *roster, int count)
@@ -344,7 +345,7 @@ int hvd_roster_leave(struct hvd_roster *roster, int slot)
         return 0;
     }
     roster->told &= ~(unsigned)HVD_ROSTER_REMOVED;
-    return add_slot(&roster->leaving, slot, 0);
+    return add_slot(&roster->leaving, &(struct hvd_roster_slot){.number = slot});
 }
 
 void hvd_roster_stay(struct hvd_roster *roster, int slot)

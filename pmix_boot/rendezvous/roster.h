@@ -85,7 +85,7 @@ struct hvd_member {
 
 struct hvd_roster_slot {
     int number;
-    int wait_status; /* from waitpid, for a slot whose process has ended */
+    struct hvd_missing_end end; /* of a slot whose process has ended */
 };
 
 /* Zeroed slots are empty. */
@@ -180,10 +180,10 @@ void hvd_roster_ready(struct hvd_roster *roster, int id);
 int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host,
                       int64_t now_ms);
 
-/* Records that the process of the slot has ended for good, with the status of waitpid.
- * The launcher may report this before the member is seen to leave, or even to join.
- * Returns 0 or HVD_ERR_NOMEM. */
-int hvd_roster_end(struct hvd_roster *roster, int slot, int wait_status);
+/* Records that the process of a slot has ended for good. The launcher, or the process
+ * itself, may report this before the member is seen to leave, or even to join. Returns 0
+ * or HVD_ERR_NOMEM. */
+int hvd_roster_end(struct hvd_roster *roster, const struct hvd_missing_end *end);
 
 /* Tells how many members the launcher of an elastic job expects at the start. */
 void hvd_roster_expect(struct hvd_roster *roster, int count);

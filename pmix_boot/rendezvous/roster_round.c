@@ -4,9 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-
-#include "pmix_boot/rendezvous/missing.h"
 
 enum place {
     AWAITED,
@@ -98,23 +95,6 @@ static void fail_late(struct hvd_roster_round *round)
     round->failure.culprit = -1;
 }
 
-static void fail_ended(struct hvd_roster_round *round, int rank, int status)
-{
-    char how[80];
-
-    if (WIFSIGNALED(status)) {
-        snprintf(how, sizeof(how), "was killed by signal %d (%s)", WTERMSIG(status),
-                 strsignal(WTERMSIG(status)));
-    } else {
-        snprintf(how, sizeof(how), "exited with status %d", WEXITSTATUS(status));
-    }
-    hvd_fail(&round->failure.error, HVD_ERR_PEER,
-             "rank %d %s and did not call init%s: those that wait for it cannot start; "
-             "see its output",
-             rank, how, round->ranks != NULL ? " with this list of ranks" : "");
-    round->failure.culprit = rank;
-}
-
 /* Fails a member that joins after the others have got their answer. */
 static int fail_latecomer(const struct hvd_roster_round *round, int rank,
                           struct hvd_roster_failure *failure)
@@ -172,12 +152,14 @@ void hvd_roster_round_leave(struct hvd_roster_round *round, int index, const cha
     }
 }
 
-void hvd_roster_round_end(struct hvd_roster_round *round, int rank, int wait_status)
+void hvd_roster_round_end(struct hvd_roster_round *round,
+                          const struct hvd_missing_end *end)
 {
-    const int at = find_place(round, rank);
+    const int at = find_place(round, end->rank);
 
     if (round->failure.error.status == 0 && at >= 0 && round->places[at] == AWAITED) {
-        fail_ended(round, rank, wait_status);
+        hvd_missing_fail_end(end, round->ranks != NULL, &round->failure.error);
+        round->failure.culprit = end->rank;
     }
 }
 

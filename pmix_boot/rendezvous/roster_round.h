@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "gpu_binding/base/error.h"
+#include "pmix_boot/rendezvous/missing.h"
 
 /* More ranks than this are taken for a mistake. */
 #define HVD_ROSTER_MOST_RANKS (1 << 20)
@@ -67,7 +68,8 @@ int hvd_roster_round_join(struct hvd_roster_round *round,
  * index was here and is gone. end: the process of an awaited rank has ended. expire: the
  * time limit has passed. */
 void hvd_roster_round_leave(struct hvd_roster_round *round, int index, const char *host);
-void hvd_roster_round_end(struct hvd_roster_round *round, int rank, int wait_status);
+void hvd_roster_round_end(struct hvd_roster_round *round,
+                          const struct hvd_missing_end *end);
 void hvd_roster_round_expire(struct hvd_roster_round *round, int64_t now_ms);
 
 /* Marks all ranks that are here as answered. */

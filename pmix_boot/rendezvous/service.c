@@ -41,6 +41,7 @@ struct connection {
     bool is_member; /* the peer is in the roster, by its descriptor */
     bool has_asked; /* the peer waits for a note that has not been posted */
     uint32_t subject; /* the subject of that note */
+    bool watches; /* the peer wants to know of ranks that end before init */
     bool is_over;
     char host[HOST_BYTES];
     struct hvd_rendezvous_process process;
@@ -497,6 +498,59 @@ static int take_note(struct service *service, struct connection *connection,
     return 0;
 }
 
+/* --- ranks of a static job that end before init --- */
+
+static void send_end(struct service *service, int id, const struct hvd_missing_end *end)
+{
+    send_to(service, id, HVD_RENDEZVOUS_ENDED, end, sizeof(*end));
+}
+
+static bool has_ended(const struct hvd_roster *roster, int rank)
+{
+    for (int i = 0; i < roster->ended.count; i++) {
+        if (roster->ended.all[i].number == rank) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Tells the rank itself, which waits for that before it ends, and all that watch. */
+static int take_end(struct service *service, const struct connection *connection,
+                    const struct hvd_channel_message *message)
+{
+    const int id = hvd_channel_fd(connection->channel);
+    struct hvd_missing_end end;
+
+    if (service->config->rules.is_elastic || message->bytes != sizeof(end)) {
+        return HVD_ERR_NET;
+    }
+    memcpy(&end, message->data, sizeof(end));
+    end.host[sizeof(end.host) - 1] = '\0';
+    if (!has_ended(&service->roster, end.rank) &&
+        hvd_roster_end(&service->roster, &end) < 0) {
+        return HVD_ERR_NOMEM;
+    }
+    for (size_t i = 0; i < service->count; i++) {
+        if (service->connections[i].watches) {
+            send_end(service, hvd_channel_fd(service->connections[i].channel), &end);
+        }
+    }
+    send_end(service, id, &end);
+    return 0;
+}
+
+static int take_watch(struct service *service, struct connection *connection)
+{
+    const int id = hvd_channel_fd(connection->channel);
+
+    connection->watches = true;
+    for (int i = 0; i < service->roster.ended.count; i++) {
+        send_end(service, id, &service->roster.ended.all[i].end);
+    }
+    return 0;
+}
+
 static int take_message(struct service *service, struct connection *connection,
                         const struct hvd_channel_message *message)
 {
@@ -511,6 +565,10 @@ static int take_message(struct service *service, struct connection *connection,
     case HVD_RENDEZVOUS_POST:
     case HVD_RENDEZVOUS_ASK:
         return take_note(service, connection, message);
+    case HVD_RENDEZVOUS_ENDED:
+        return take_end(service, connection, message);
+    case HVD_RENDEZVOUS_WATCH:
+        return take_watch(service, connection);
     default:
         return HVD_ERR_NET;
     }
@@ -657,6 +715,13 @@ static void remove_dead(struct service *service)
 
 /* --- orders of the launcher --- */
 
+static void end_slot(struct service *service, int slot, int wait_status)
+{
+    const struct hvd_missing_end end = {.rank = slot, .wait_status = wait_status};
+
+    service->is_over |= hvd_roster_end(&service->roster, &end) < 0;
+}
+
 static void take_order(struct service *service, const char *line)
 {
     int number;
@@ -665,9 +730,11 @@ static void take_order(struct service *service, const char *line)
 
     if (sscanf(line, "expect %d without %d", &number, &slot) == 2) {
         hvd_roster_expect(&service->roster, number);
-        service->is_over |= slot >= 0 && hvd_roster_end(&service->roster, slot, 0) < 0;
+        if (slot >= 0) {
+            end_slot(service, slot, 0);
+        }
     } else if (sscanf(line, "ended %d %d", &slot, &wait_status) == 2) {
-        service->is_over |= hvd_roster_end(&service->roster, slot, wait_status) < 0;
+        end_slot(service, slot, wait_status);
     } else if (sscanf(line, "leave %d", &slot) == 1) {
         service->is_over |= hvd_roster_leave(&service->roster, slot) < 0;
     } else if (sscanf(line, "stay %d", &slot) == 1) {

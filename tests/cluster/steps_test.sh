@@ -159,6 +159,22 @@ is_refused 'SIGUSR1 before the first should_stop() ends the job with exit code 9
     'sbatch --wait --parsable -N2 -n2 -o early.%j early >job.$$; code=$?; cat early.$(cat job.$$)
     echo exit $code; exit $code'
 
+# --- a rank that ends before the others have started ---
+
+cat >"$home/early.py" <<'END'
+import os, sys
+import horovod.common.basics as hvd
+if os.environ['HOROVOD_RANK'] == '1':
+    sys.exit(0)
+hvd.init()
+END
+chmod a+r "$home/early.py"
+is_refused 'a rank that ends with 0 before hvd.init() is named at once' \
+    'rank 1 on n2 exited with status 0 and did not call init' \
+    'timeout -k 1 40 srun $hvd -N2 -n2 /usr/bin/python3 early.py'
+works 'another program of the task may import horovod and end before' '^0/2=3 1/2=3$' \
+    'srun --quiet $hvd -N2 -n2 sh -c "/usr/bin/python3 -c \"import horovod.common.basics\" && ./sum_of_ranks"'
+
 # --- a batch script that forgets srun ---
 
 printf '%s\n' 'import horovod.common.basics as hvd' 'hvd.init()' 'hvd.shutdown()' 'hvd.init()' \

@@ -2,6 +2,7 @@
 /* How an error names the missing ranks. */
 #include "pmix_boot/rendezvous/missing.h"
 
+#include <signal.h>
 #include <string.h>
 
 #include "tests/tap.h"
@@ -42,6 +43,23 @@ static void test_names(const struct names_case *given)
     }
 }
 
+static void test_end(void)
+{
+    struct hvd_missing_end end = {.rank = 3, .host = "n2"};
+    struct hvd_error err = {0};
+
+    tap_ok(hvd_missing_fail_end(&end, false, &err) == HVD_ERR_PEER &&
+               strstr(err.text, "rank 3 on n2 exited with status 0 and did not call "
+                                "init: ") == err.text,
+           "%s", err.text);
+    end = (struct hvd_missing_end){.rank = 3, .wait_status = SIGKILL};
+    hvd_missing_fail_end(&end, true, &err);
+    tap_ok(strstr(err.text,
+                  "rank 3 was killed by signal 9 (Killed) and did not call init "
+                  "with this list of ranks: ") == err.text,
+           "%s", err.text);
+}
+
 /* Uses the longest names; they must leave room for the reason. */
 static void test_long_names(void)
 {
@@ -64,6 +82,7 @@ int main(void)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         test_names(&cases[i]);
     }
+    test_end();
     test_long_names();
     return tap_done();
 }

@@ -196,11 +196,26 @@ static void test_death(void)
     tap_ok(act(3) == HVD_ROSTER_WAIT, "a rank that has its answer may leave");
 }
 
+static void end_rank(int rank, int wait_status, const char *host)
+{
+    struct hvd_missing_end end = {.rank = rank, .wait_status = wait_status};
+
+    snprintf(end.host, sizeof(end.host), "%s", host);
+    hvd_roster_end(&roster, &end);
+}
+
 static void test_end(void)
 {
     begin();
     hand_in(0, 3, 0);
-    hvd_roster_end(&roster, 2, W_EXITCODE(7, 0));
+    end_rank(2, 0, "n2");
+    tap_ok(act(0) == HVD_ROSTER_REFUSE &&
+               says(&step.failure, HVD_ERR_PEER,
+                    "rank 2 on n2 exited with status 0 and did not call init:"),
+           "the error names the host of a rank that has told its end itself");
+    begin();
+    hand_in(0, 3, 0);
+    end_rank(2, W_EXITCODE(7, 0), "");
     tap_ok(
         act(0) == HVD_ROSTER_REFUSE && is_for(1, (int[]){0}) &&
             says(&step.failure, HVD_ERR_PEER,
@@ -209,30 +224,30 @@ static void test_end(void)
         "ranks are told when the launcher reports that a rank they wait for has ended");
     tap_ok(hand_in(1, 3, 0) == HVD_ERR_PEER, "the last rank to join is told, too");
     begin();
-    hvd_roster_end(&roster, 4, W_EXITCODE(7, 0));
-    hvd_roster_end(&roster, 1, SIGKILL);
+    end_rank(4, W_EXITCODE(7, 0), "");
+    end_rank(1, SIGKILL, "");
     hand_in(3, 5, 0);
     tap_ok(act(0) == HVD_ROSTER_REFUSE &&
                says(&step.failure, HVD_ERR_PEER, "rank 4 exited with status 7"),
            "of several ended ranks, the first is named");
     begin();
     hand_in(0, 2, 0);
-    hvd_roster_end(&roster, 1, SIGKILL);
+    end_rank(1, SIGKILL, "");
     tap_ok(act(0) == HVD_ROSTER_REFUSE &&
                says(&step.failure, HVD_ERR_PEER,
                     "rank 1 was killed by signal 9 (Killed) and did not call init:"),
            "the error tells how the rank ended");
     begin();
-    hvd_roster_end(&roster, 2, 0);
-    hvd_roster_end(&roster, -1, 0);
-    hvd_roster_end(&roster, HVD_ROSTER_MOST_RANKS, 0);
+    end_rank(2, 0, "");
+    end_rank(-1, 0, "");
+    end_rank(HVD_ROSTER_MOST_RANKS, 0, "");
     hand_in(0, 2, 0);
     hand_in(1, 2, 0);
     tap_ok(act(0) == HVD_ROSTER_FORM,
            "a rank that is not in the list does not hold up the others");
     begin();
     hand_in(1, 2, 0);
-    hvd_roster_end(&roster, 1, 0);
+    end_rank(1, 0, "");
     tap_ok(act(0) == HVD_ROSTER_WAIT,
            "a rank that waits counts as alive, whatever the launcher reported");
 }

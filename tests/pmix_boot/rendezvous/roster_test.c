@@ -46,7 +46,7 @@ static void come(struct hvd_roster *roster, int id, int64_t now_ms)
  * still expected. */
 static void expect(struct hvd_roster *roster, int slot, int count)
 {
-    hvd_roster_end(roster, slot, 0);
+    hvd_roster_end(roster, &(struct hvd_missing_end){.rank = slot});
     hvd_roster_expect(roster, count);
 }
 

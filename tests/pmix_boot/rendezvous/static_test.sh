@@ -69,6 +69,22 @@ missing_ranks()
         '^error -5: rank 1 (on .* )?has ended'
 }
 
+# The client without a command ends before it boots.
+early_ends()
+{
+    fails "the process that Slurm has started as the task ends before it boots" run 3 sh -c '
+        [ "$HOROVOD_RANK" = 1 ] || exec "$0" show 120
+        export SLURM_TASK_PID=$$
+        exec "$0"' "$client"
+    counts "the others are told, with its host" 2 \
+        "^error -5: rank 1 on $(hostname) exited with status [0-9]+ and did not call init"
+    succeeds "another process of the task ends before that" run 3 sh -c '
+        export SLURM_TASK_PID=$$
+        "$0" || :
+        exec "$0" show 120' "$client"
+    counts "nobody is told, and all ranks boot" 3 '^rank ./3 .* wrong 0 '
+}
+
 again_and_again()
 {
     succeeds "ranks boot 300 times" run 3 "$client" cycles 300 "$work/counter" 120
@@ -111,6 +127,7 @@ for size in 1 2 4 7; do
 done
 notes
 missing_ranks
+early_ends
 again_and_again
 wrong_places
 succeeds "nothing is left in TMPDIR" is_clean
