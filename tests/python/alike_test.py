@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The warning that ranks start from different parameters: it comes if the script forgets to
+"""The warning that ranks started from different parameters: it comes if the script forgets to
 broadcast them, once, on one rank, and in no other case."""
 
 import os
@@ -13,7 +13,7 @@ from case import Case
 from device import DEVICE
 from horovod.torch.checksum import checksum
 
-PARTS = 'start from different parameters'
+PARTS = 'started from different parameters'
 
 
 def make_model(seed):
@@ -50,6 +50,20 @@ class Alike(Case):
     def test_a_forgotten_broadcast_causes_one_warning(self):
         self.check_warned(1)
         self.check_warned(1, backward_passes_per_step=1, groups=1)
+
+    def test_first_steps_may_come_in_any_order(self):
+        pairs = []
+        for label in ('first', 'second'):
+            model = make_model(1)
+            pairs.append((model, hvd.DistributedOptimizer(
+                torch.optim.SGD(model.parameters(), lr=0.1),
+                [(f'{label}.{name}', each) for name, each in model.named_parameters()])))
+        for _ in range(2):
+            for model, _ in pairs:
+                model(torch.ones(2, 5, device=DEVICE)).sum().backward()
+            for _, optimizer in pairs if hvd.rank() % 2 else reversed(pairs):
+                optimizer.step()
+                optimizer.zero_grad()
 
     def test_adasum_warns_too(self):
         if hvd.size() & (hvd.size() - 1) == 0:

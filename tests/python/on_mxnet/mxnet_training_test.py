@@ -79,7 +79,7 @@ def warnings_of_start(network):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
         train(network, hvd.DistributedTrainer(network.collect_params(), 'sgd'), [hvd.rank()])
-    return sum('start from different parameters' in str(each.message) for each in caught)
+    return sum('started from different parameters' in str(each.message) for each in caught)
 
 
 class Trainers(Case):

@@ -9,6 +9,7 @@ from ctypes import addressof, c_int64
 
 from horovod.common import requests
 from horovod.common.basics import Sum
+from horovod.common.elastic import is_elastic
 from horovod.common.library import DEVICE_CPU, DTYPES
 from horovod.common.process_sets import set_id
 
@@ -32,21 +33,51 @@ def _differ(count, total, squares):
     return count * squares != total * total
 
 
-def warn_if_different(checksum, name, process_set, remedy):
-    """Compares the checksums, integers, of the ranks; the first rank warns if they differ.
-    Collective: takes one allreduce of 24 bytes. It is a sum because in that a rank that has joined
-    can take part; its parameters are not known then, so nothing is compared. ``remedy``: what to
-    call."""
-    number = checksum % _PRIME
-    sums = (c_int64 * 3)(1, number, number * number)
-    if os.environ.get('HVD_CHECK_PARAMETERS') == '0':
-        sums = (c_int64 * 3)()
-    tensor = (name, addressof(sums), addressof(sums), (3,), DTYPES['int64'], DEVICE_CPU)
-    requests.synchronize(requests.add(requests.allreduce(
-        [tensor], Sum, (1.0, 1.0), set_id(process_set, 'the check of parameters'), sums,
-        lambda request: None)))
-    if sums[0] == process_set.size() and _differ(*sums) and process_set.rank() == 0:
-        _warn(
-            'the ranks start from different parameters, although they share gradients: call '
-            f'{remedy} before the first step, and after a checkpoint has been loaded. '
-            'HVD_CHECK_PARAMETERS=0 turns this check off.')
+class StartCheck:
+    """Compares the parameters of the ranks of a process set as they are before the first step, and
+    warns on its first rank if they differ. ``remedy``: what to call.
+
+    The first step starts an allreduce of 24 bytes, and the second waits for it: ranks may take the
+    first steps of several optimizers in any order. The allreduce is a sum because in that a rank
+    that has joined can take part; its parameters are not known then, so nothing is compared.
+    In an elastic job nothing is compared either, because new ranks join at any step.
+    """
+
+    def __init__(self, process_set, remedy):
+        self._process_set = process_set
+        self._remedy = remedy
+        self._handle = None
+        self._sums = None
+        self._is_over = is_elastic()
+
+    def step(self, checksum, named):
+        """Call it in each step, before the parameters change. ``named()`` returns {name:
+        parameter}, with names that the ranks share; ``checksum(parameters)`` an integer."""
+        if self._is_over:
+            return
+        if self._handle is not None:
+            self._is_over = True
+            requests.synchronize(self._handle)
+            self._warn_if_different()
+            return
+        parameters = named()
+        if parameters:
+            self._start(checksum(parameters.values()), f'{min(parameters)}.start')
+
+    def _start(self, checksum, name):
+        number = checksum % _PRIME
+        self._sums = (c_int64 * 3)(1, number, number * number)
+        if os.environ.get('HVD_CHECK_PARAMETERS') == '0':
+            self._sums = (c_int64 * 3)()
+        place = addressof(self._sums)
+        tensor = (name, place, place, (3,), DTYPES['int64'], DEVICE_CPU)
+        self._handle = requests.add(requests.allreduce(
+            [tensor], Sum, (1.0, 1.0), set_id(self._process_set, 'the check of parameters'),
+            self._sums, lambda request: None))
+
+    def _warn_if_different(self):
+        known = self._sums[0] == self._process_set.size()
+        if known and _differ(*self._sums) and self._process_set.rank() == 0:
+            _warn('the ranks started from different parameters, although they share gradients: '
+                  f'call {self._remedy} before the first step, and after a checkpoint has been '
+                  'loaded. HVD_CHECK_PARAMETERS=0 turns this check off.')

@@ -5,7 +5,7 @@ import warnings
 
 import mxnet as mx
 
-from horovod.common.alike import warn_if_different
+from horovod.common.alike import StartCheck
 from horovod.common.arguments import check_count, check_gradient_settings, wrong_type
 from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set
@@ -27,15 +27,14 @@ class _Averaging:
         self._scale = (1.0 / predivide_factor, predivide_factor)
         self._process_set = process_set
         self._is_needed = process_set.included() and process_set.size() > 1
-        self._may_differ = self._is_needed
+        self._start_check = StartCheck(process_set, 'hvd.broadcast_parameters(params, root_rank=0)')
 
     def compare(self, named):
-        """Before the first step, warns if the parameters of the ranks differ. ``named``: a list of
-        (name, parameter), the same on all ranks."""
-        if self._may_differ and named:
-            self._may_differ = False
-            warn_if_different(sum(_checksum(each) for _, each in named), f'{named[0][0]}.start',
-                              self._process_set, 'hvd.broadcast_parameters(params, root_rank=0)')
+        """Warns in the second step if the parameters of the ranks differed before the first one.
+        ``named``: a list of (name, parameter), the same on all ranks."""
+        if self._is_needed:
+            self._start_check.step(lambda parameters: sum(map(_checksum, parameters)),
+                                   lambda: dict(named))
 
     def run(self, named):
         """Averages gradients over the ranks. ``named``: a list of (name, gradient), with the same

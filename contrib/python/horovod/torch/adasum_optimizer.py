@@ -3,11 +3,11 @@
 
 import torch
 
+from horovod.common.alike import StartCheck
 from horovod.common.basics import Adasum, Max
-from horovod.common.elastic import is_elastic
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.requests import synchronize, tensor_name
-from horovod.torch.checksum import warn_if_different_before_step
+from horovod.torch.checksum import REMEDY, checksum
 from horovod.torch.collectives.allreduce import allreduce_, allreduce_async_
 
 
@@ -23,15 +23,13 @@ class AdasumOptimizer(torch.optim.Optimizer):
         self._names = names
         self._compression = compression
         self._process_set = process_set
-        self._may_differ = not is_elastic()
+        self._start_check = StartCheck(process_set, REMEDY)
 
     def step(self, closure=None):
         """Takes a step with this rank's gradients, then replaces it by the Adasum of the steps of
         all ranks. If that fails with HorovodInternalError, the parameters are unchanged."""
         moving = self._trained()
-        if self._may_differ and moving:
-            self._may_differ = False
-            warn_if_different_before_step(moving, self._process_set)
+        self._start_check.step(checksum, lambda: moving)
         starts = [tensor.clone() for tensor in moving.values()]
         result = super().step() if closure is None else super().step(closure)
         with torch.no_grad():

@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the parameters of the ranks before the first step, by a checksum. It is equal if the
-parameters are equal bit by bit, whatever the device and the number of threads."""
+"""A checksum of parameters: equal if the parameters are equal bit by bit, whatever the device and
+the number of threads."""
 
 from collections import defaultdict
 
 import torch
 
-from horovod.common.alike import warn_if_different
-
+REMEDY = 'hvd.broadcast_parameters(model.state_dict(), root_rank=0)'
 _INTEGERS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64, 16: torch.int64}
 
 
@@ -41,10 +40,3 @@ def checksum(parameters):
             bits = _bits_of(_last_row(parameter.detach()))
             rows[bits.device, bits.dtype].append(bits)
     return sum(int(torch.cat(each).sum(dtype=torch.int64)) for each in rows.values())
-
-
-def warn_if_different_before_step(named, process_set):
-    """Warns if the parameters of the ranks differ; collective. ``named``: {name: parameter}, with
-    the names that the ranks share."""
-    warn_if_different(checksum(named.values()), f'{min(named)}.start', process_set,
-                      'hvd.broadcast_parameters(model.state_dict(), root_rank=0)')

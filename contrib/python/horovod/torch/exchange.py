@@ -3,10 +3,10 @@
 
 import weakref
 
-from horovod.common.elastic import is_elastic
+from horovod.common.alike import StartCheck
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.requests import tensor_name
-from horovod.torch.checksum import warn_if_different_before_step
+from horovod.torch.checksum import REMEDY, checksum
 from horovod.torch.gradients import call_when_accumulated
 
 _TOO_OFTEN = ('Gradients were computed more than backward_passes_per_step times before call to '
@@ -67,8 +67,7 @@ class GradientExchange:
         self._buckets = []
         self._places = {}  # {first parameter of a bucket: its index in _buckets}
         self._unhook = []
-        # In an elastic job, new ranks get their parameters from others at any step.
-        self._may_differ = not is_elastic()
+        self._start_check = StartCheck(reduction.process_set, REMEDY)
         weakref.finalize(self, _call_all, self._unhook).atexit = False
 
     def watch(self, param_groups):
@@ -118,12 +117,9 @@ class GradientExchange:
             bucket.reset(self._passes)
         if failure is not None:
             raise failure
-        if self._may_differ and buckets:
-            self._may_differ = False
-            warn_if_different_before_step(
-                {self._names[parameter]: parameter
-                 for bucket in buckets for parameter in bucket.parameters},
-                self._reduction.process_set)
+        self._start_check.step(checksum, lambda: {
+            self._names[parameter]: parameter
+            for bucket in buckets for parameter in bucket.parameters})
 
     def agree_on(self, loss):
         """Returns the loss reduced over all ranks, as the gradients are."""
