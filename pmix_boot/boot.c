@@ -4,10 +4,12 @@
 #include "pmix_boot/boot.h"
 
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/early_end.h"
 #include "pmix_boot/rendezvous/client.h"
@@ -65,6 +67,22 @@ static void warn_of_missing_srun(void)
     }
 }
 
+/* If the service cannot be reached, proposes PMIx in the error. */
+static int run_rendezvous(const struct hvd_modex_query *query, struct hvd_modex *out,
+                          struct hvd_error *err)
+{
+    int status = hvd_modex_rendezvous(query, out, err);
+
+    if (status == HVD_ERR_NET && err != NULL && hvd_modex_has_pmix() &&
+        hvd_launch_has_unused_pmix((const char *const *)environ)) {
+        size_t used = strlen(err->text);
+
+        snprintf(err->text + used, sizeof(err->text) - used,
+                 " " HVD_ENV_START_BY "=pmix starts the job without this service");
+    }
+    return status;
+}
+
 static int run_modex(const struct hvd_modex_query *query, struct hvd_modex *out,
                      enum hvd_launch_kind *launch, struct hvd_error *err)
 {
@@ -92,7 +110,7 @@ static int run_modex(const struct hvd_modex_query *query, struct hvd_modex *out,
     case HVD_LAUNCH_STORE:
         return hvd_modex_store(query, out, err);
     case HVD_LAUNCH_RENDEZVOUS:
-        return hvd_modex_rendezvous(query, out, err);
+        return run_rendezvous(query, out, err);
     case HVD_LAUNCH_PMIX:
     case HVD_LAUNCH_SINGLE:
         break;

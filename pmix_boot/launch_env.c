@@ -302,6 +302,14 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
     return status;
 }
 
+bool hvd_launch_has_unused_pmix(const char *const *environment)
+{
+    bool is_pmix_first = true;
+
+    return find_preference(environment, &is_pmix_first, NULL) == 0 && !is_pmix_first &&
+           is_pmix_served(environment);
+}
+
 /* Returns whether a launcher has set one of its variables, for however many ranks. */
 static bool has_launcher(const char *const *environment)
 {

@@ -115,6 +115,9 @@ prints "--hvd=report shows which rank was late on which node" '^ +[0-3]  n2 +[0-
     ./collectives_test 1
 complains "srun without --hvd is an error that says what to type; the ranks do not start as four jobs" \
     'srun --hvd' as_user LD_LIBRARY_PATH="$library" srun -N 2 -n 4 ./collectives_test
+needs_pmix complains 'ranks that cannot reach the service propose PMIx' \
+    'cannot reach the rendezvous service .* HVD_START_BY=pmix starts the job without this service' \
+    job -n 2 env HVD_START_TIMEOUT=1 sh -c 'HVD_RENDEZVOUS=127.0.0.1:1:${HVD_RENDEZVOUS##*:} ./collectives_test'
 mpi_beside_hvd before
 mpi_beside_hvd after
 facts_are_folded
