@@ -29,7 +29,7 @@ class Alike(Case):
             warnings.simplefilter('always')
             optimizer = hvd.DistributedOptimizer(
                 torch.optim.SGD(model.parameters(), lr=0.1),
-                named_parameters=model.named_parameters(), **options)
+                **{'named_parameters': model.named_parameters(), **options})
             prepare(model)
             for _ in range(steps):
                 optimizer.zero_grad()
@@ -78,6 +78,16 @@ class Alike(Case):
         model = make_model(1)
         model[0].requires_grad_(False).weight.add_(hvd.rank())
         self.assertEqual(self.warned(model), 0)
+        groups = [list(model.parameters())]
+        self.assertEqual(self.warned(model, groups=groups), 0)
+        self.assertEqual(self.warned(model, groups=groups, named_parameters=None), 0)
+
+    def test_all_parameters_may_be_frozen_between_backward_and_step(self):
+        model = make_model(1)
+        optimizer = hvd.DistributedOptimizer(torch.optim.SGD(model.parameters(), lr=0.1))
+        model(torch.ones(2, 5, device=DEVICE)).sum().backward()
+        model.requires_grad_(False)
+        optimizer.step()
 
     def test_a_variable_turns_it_off(self):
         off = {'HVD_CHECK_PARAMETERS': '0'} if hvd.rank() == 0 else {}

@@ -117,9 +117,10 @@ class GradientExchange:
             bucket.reset(self._passes)
         if failure is not None:
             raise failure
+        # Frozen members of groups may differ, and may have no name.
         self._start_check.step(checksum, lambda: {
             self._names[parameter]: parameter
-            for bucket in buckets for parameter in bucket.parameters})
+            for bucket in buckets for parameter in bucket.parameters if parameter.requires_grad})
 
     def agree_on(self, loss):
         """Returns the loss reduced over all ranks, as the gradients are."""
