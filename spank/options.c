@@ -83,8 +83,8 @@ void hvd_spank_options_list(char text[HVD_SPANK_OPTIONS_LIST_BYTES])
 void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES])
 {
     int used = snprintf(text, HVD_SPANK_OPTIONS_HELP_BYTES,
-                        "start the ranks of hvd (Horovod): with PMIx, one task per GPU, "
-                        "each bound near its GPU; words: ");
+                        "start the ranks of hvd (Horovod): one task per GPU, each bound "
+                        "near its GPU; words: ");
 
     hvd_spank_word_help(&table, text + used, HVD_SPANK_OPTIONS_HELP_BYTES - (size_t)used);
 }

@@ -13,7 +13,7 @@
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
 #define NO_MPI "hvd does not use MPI"
-#define NO_GLOO "hvd does not use Gloo, ranks find each other through PMIx"
+#define NO_GLOO "hvd does not use Gloo but connects the ranks itself"
 #define OWN_WAYS "hvd always works within nodes first, where that is faster"
 
 /* Longer than any known name. */

@@ -34,7 +34,7 @@ why_not_run()
     'apt-get install '*) echo 'installs packages; contrib/packages.sh has the list' ;;
     'pip install '*) echo 'installs packages, from a network that the cluster does not have' ;;
     'python3 -m venv '*) echo 'this test has made it' ;;
-    'python contrib/examples/digits/'* | 'hvdrun '*' contrib/examples/digits/'*)
+    'python /opt/hvd/share/hvd/examples/digits/'* | 'hvdrun '*' /opt/hvd/share/hvd/examples/digits/'*)
         echo 'tests/python/training_check.py runs the script with one rank and with several' ;;
     'meson setup build --prefix='* | 'meson install -C build') echo 'tests/run.sh builds and installs' ;;
     'meson setup build -Dtests=true && ninja '*) echo 'tests/run.sh builds and tests' ;;

@@ -24,8 +24,7 @@ _INSTEAD = {
     'horovod.runner.driver': _JOBS,
     'horovod.runner.elastic': _ELASTIC,
     'horovod.runner.gloo_run': _JOBS,
-    'horovod.runner.http': 'the ranks find each other by PMIx, without a rendezvous server; '
-                           + _JOBS,
+    'horovod.runner.http': f'srun --hvd and hvdrun start a rendezvous server themselves; {_JOBS}',
     'horovod.runner.js_run': _JOBS,
     'horovod.runner.mpi_run': f'mpirun starts scripts that use hvd as they are; {_JOBS}',
     'horovod.runner.run_task': _JOBS,
