@@ -16,6 +16,14 @@ if hvd.rank() == 1:
     {end}
 hvd.should_stop()
 '''
+NOT_STARTED = '''
+import sys
+import horovod.common.basics as hvd
+try:
+    hvd.init()
+except ValueError as error:
+    print(error, 'by', sys.excepthook.__module__)
+'''
 HOROVOD = 'Horovod has been shut down. This was caused by an exception on one of the ranks'
 
 
@@ -42,6 +50,9 @@ def check(report):
     report.line(status == 1 and re.search(
         r'^hvdrun: rank 1 .* exited with status 0 while rank [02] was in .*: did it have less data', output, re.M),
                 'hvdrun names a rank that ends too early, and what another one was waiting for', output)
+    _, output = launch.run_ranks(1, ['-c', NOT_STARTED], HVD_START_BY='chance')
+    report.line("HVD_START_BY is 'chance': expected service or pmix by horovod.common.uncaught" in output,
+                'the exception of an init() that fails is printed in one write, too', output)
 
 
 if __name__ == '__main__':

@@ -252,6 +252,7 @@ def _start(comm, store, rank, size, error):
 
 
 def _join_job(comm, store, rank, size):
+    uncaught.install()
     error = Error()
     status = _start(comm, store, rank, size, error)
     if status == ERR_DISMISSED:
@@ -261,7 +262,6 @@ def _join_job(comm, store, rank, size):
         raise ValueError(f'hvd.init() failed: {error.message()}')
     membership.begin()
     requests.restart_all_names()
-    uncaught.install()
 
 
 def _leave_job(why):
