@@ -6,13 +6,15 @@ hvd's launcher or by torchrun. Prints TAP; a framework that this Python lacks is
 
 Each script of frameworks/ trains on data that differ between ranks, and prints
 ``rank 0 of 2 over hvd: 0.481858``. The last number is the sum of the weights, which all ranks have
-in common only if they have averaged their gradients."""
+in common only if they have averaged their gradients. With the backend hvd, hvd's timeline must have their
+allreduces, too: a framework may make process groups of its own beside the one of the script."""
 
 import argparse
 import collections
 import os
 import re
 import sys
+import tempfile
 
 import launch
 from report import Report
@@ -34,17 +36,31 @@ FRAMEWORKS = {
 }
 
 
+def allreduces(timeline):
+    """Returns the number of allreduces in rank 0's timeline."""
+    if not os.path.exists(timeline):
+        return 0
+    with open(timeline) as file:
+        return file.read().count('"NEGOTIATE_ALLREDUCE"')
+
+
 def check(report, ranks, name, by_torchrun):
     """Runs the script and compares what its ranks say with each other."""
     framework = FRAMEWORKS[name]
     script = os.path.join(FOLDER, f'{framework.script}.py')
-    status, output = launch.run_ranks(ranks, [*(TORCHRUN if by_torchrun else []), script],
-                                      TF_CPP_MIN_LOG_LEVEL='3')
+    with tempfile.TemporaryDirectory(prefix='hvd-test-') as directory:
+        timeline = os.path.join(directory, 'timeline.json')
+        status, output = launch.run_ranks(ranks, [*(TORCHRUN if by_torchrun else []), script],
+                                          TF_CPP_MIN_LOG_LEVEL='3', HOROVOD_TIMELINE=timeline)
+        reduced = allreduces(timeline)
     said = SAID.findall(output)
     numbers = sorted(int(rank) for rank, *_ in said)
     common = {tuple(rest) for _, *rest in said}
     good = (status == 0 and numbers == list(range(ranks)) and len(common) == 1 and
             next(iter(common))[:2] == (str(ranks), framework.backend))
+    if framework.backend == 'hvd':
+        good = good and reduced > 0
+        output += f'\n{reduced} allreduces in the timeline'
     line = f'{name}, started by torchrun' if by_torchrun else name
     report.line(good, f'{line}: {ranks} ranks train '
                 f'together over {framework.backend}', f'exit status {status}\n{output}')
