@@ -326,19 +326,31 @@ static bool has_launcher(const char *const *environment)
 
 bool hvd_launch_lacks_srun(const char *const *environment, char *text, size_t bytes)
 {
-    /* Slurm sets the number of tasks only if the user has chosen it. */
-    long tasks = find_number(environment, HVD_ENV_SLURM_TASKS);
-    long nodes = find_number(environment, HVD_ENV_SLURM_JOB_NODES);
-    bool has_tasks = tasks >= 0;
+    /* The first that is set decides: Slurm sets the number of components only in a
+     * heterogeneous job, and that of tasks only if the user has chosen it. */
+    static const struct {
+        const char *variable;
+        const char *noun;
+    } counts[] = {
+        {HVD_ENV_SLURM_COMPONENTS, "components"},
+        {HVD_ENV_SLURM_TASKS, "tasks"},
+        {HVD_ENV_SLURM_JOB_NODES, "nodes"},
+    };
+    const char *noun = NULL;
+    long count = -1;
 
+    for (size_t i = 0; i < LENGTH(counts) && count < 0; i++) {
+        count = find_number(environment, counts[i].variable);
+        noun = counts[i].noun;
+    }
     if (!hvd_launch_is_slurm_shell(environment) || has_launcher(environment) ||
-        (has_tasks ? tasks : nodes) <= 1) {
+        count <= 1) {
         return false;
     }
     snprintf(text, bytes,
              "this Slurm job has %ld %s, but this process runs alone, as rank 0 of 1: "
              "start it with srun --hvd",
-             has_tasks ? tasks : nodes, has_tasks ? "tasks" : "nodes");
+             count, noun);
     return true;
 }
 

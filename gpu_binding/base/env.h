@@ -257,6 +257,7 @@
 /* Set in a Slurm job. */
 #define HVD_ENV_SLURM_JOB "SLURM_JOB_ID"
 #define HVD_ENV_SLURM_TASKS "SLURM_NTASKS"
+#define HVD_ENV_SLURM_COMPONENTS "SLURM_HET_SIZE"
 #define HVD_ENV_SLURM_NODE "SLURMD_NODENAME"
 /* Passed to the srun that kills a rank of an elastic job. */
 #define HVD_ENV_SLURM_CONF "SLURM_CONF"
