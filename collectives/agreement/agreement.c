@@ -76,12 +76,6 @@ void hvd_agreement_watch(struct hvd_agreement *agreement, bool wants_heard)
     agreement->wants_heard = wants_heard && agreement->is_root;
 }
 
-/* Returns `status`, or HVD_ERR_NOMEM if an event could not be queued. */
-static int check_events(const struct hvd_agreement *agreement, int status)
-{
-    return status == 0 && agreement->events.failed ? HVD_ERR_NOMEM : status;
-}
-
 /* --- submissions --- */
 
 /* Whether this rank may submit to the set: it is a member and has not asked to remove the
@@ -122,8 +116,8 @@ static void refuse_entry(struct hvd_agreement *agreement, struct hvd_entry *entr
     hvd_tensor_table_end(agreement->tensors, entry, HVD_ERR_ARG, text);
 }
 
-static int submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
-                  int64_t now_ns)
+int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
+                         int64_t now_ns)
 {
     struct hvd_cached_tensor *cached = entry->tensor->cached;
 
@@ -161,12 +155,6 @@ static int submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
     }
 }
 
-int hvd_agreement_submit(struct hvd_agreement *agreement, struct hvd_entry *entry,
-                         int64_t now_ns)
-{
-    return check_events(agreement, submit(agreement, entry, now_ns));
-}
-
 int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batch)
 {
     for (int64_t i = 0; i < batch->header.count; i++) {
@@ -180,7 +168,7 @@ int hvd_agreement_finish(struct hvd_agreement *agreement, struct hvd_batch *batc
     if (agreement->joins.ended != NULL) {
         hvd_joins_end_own(agreement);
     }
-    return check_events(agreement, hvd_replay_finish_batch(agreement, batch));
+    return hvd_replay_finish_batch(agreement, batch);
 }
 
 void hvd_agreement_drop(struct hvd_agreement *agreement, bool all, int status,
@@ -282,7 +270,7 @@ int hvd_agreement_from_below(struct hvd_agreement *agreement, int branch,
     while (status == 0 && message.reader.bytes > 0) {
         status = take_report(agreement, &message);
     }
-    return check_events(agreement, status == HVD_ERR_ARG ? HVD_ERR_NET : status);
+    return status == HVD_ERR_ARG ? HVD_ERR_NET : status;
 }
 
 /* --- messages from above --- */
@@ -427,10 +415,7 @@ int hvd_agreement_from_above(struct hvd_agreement *agreement, const void *payloa
     agreement->counts.bytes_received += bytes;
     /* Send pending reports first: their ids have the meaning from before this message. */
     status = hvd_reports_send(agreement, &moved);
-    if (status == 0) {
-        status = pass_message(agreement, payload, bytes, now_ns);
-    }
-    return check_events(agreement, status);
+    return status == 0 ? pass_message(agreement, payload, bytes, now_ns) : status;
 }
 
 /* --- rank 0 decides --- */
@@ -486,7 +471,7 @@ static int carry_out_message(struct hvd_agreement *agreement)
     if (status == 0 && agreement->is_root) {
         status = send_decisions(agreement, agreement->message_ns);
     }
-    return check_events(agreement, status);
+    return status == 0 && agreement->events.failed ? HVD_ERR_NOMEM : status;
 }
 
 static void end_event(struct hvd_agreement *agreement)
@@ -503,14 +488,15 @@ static void end_event(struct hvd_agreement *agreement)
 const struct hvd_agreement_event *hvd_agreement_next(struct hvd_agreement *agreement,
                                                      int *status)
 {
-    const struct hvd_agreement_event *event = NULL;
+    const struct hvd_agreement_event *event;
 
-    if (!hvd_event_queue_is_idle(&agreement->events)) {
-        if (agreement->events.ending != NULL) {
-            end_event(agreement);
-        }
-        event = hvd_event_queue_take(&agreement->events);
+    if (agreement->events.ending != NULL) {
+        end_event(agreement);
     }
+    if (agreement->events.failed && *status == 0) {
+        *status = HVD_ERR_NOMEM;
+    }
+    event = hvd_event_queue_take(&agreement->events);
     while (event == NULL && agreement->has_message && *status == 0) {
         *status = carry_out_message(agreement);
         event = hvd_event_queue_take(&agreement->events);
@@ -540,8 +526,8 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
         status = agreement->is_root ? progress_root(agreement, is_waited, now_ns, moved)
                                     : hvd_reports_send(agreement, moved);
     }
-    *moved |= !hvd_event_queue_is_idle(&agreement->events);
-    return check_events(agreement, status);
+    *moved |= agreement->events.end > agreement->events.first;
+    return status;
 }
 
 /* Returns the earlier time; -1 means never. */

@@ -116,12 +116,14 @@ void hvd_agreement_destroy(struct hvd_agreement *agreement); /* NULL is fine */
  * agreement; returns NULL when there is none. The caller calls it after submit,
  * from_below, from_above, progress and finish, even if these fail, and carries out each
  * event until it returns NULL. The next call tells the agreement that the event has been
- * carried out; if that fails, the job must end instead.
+ * carried out; if that fails, the job must end instead. After a submit that succeeds, the
+ * caller may first call submit for more entries, and progress.
  *
  * The caller sets *status to the result of the function called before. If it is 0 and no
  * event is left, hvd_agreement_next carries out the decisions that were just passed down
  * to the children, and sets *status if that fails. The children get the message first, so
- * that they need not wait until this rank has parsed it.
+ * that they need not wait until this rank has parsed it. It also sets *status if there
+ * was no memory to queue an event.
  *
  * Events come in the order in which the agreement queued them:
  *   - A report goes up before a decision comes down that changes the meaning of its ids.

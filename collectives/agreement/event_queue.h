@@ -51,12 +51,6 @@ void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
 void hvd_event_queue_put_set(struct hvd_event_queue *queue,
                              enum hvd_agreement_event_kind kind, struct hvd_set *set);
 
-/* Whether no event has been added since take returned NULL, which is the usual case. */
-static inline bool hvd_event_queue_is_idle(const struct hvd_event_queue *queue)
-{
-    return queue->end == 0;
-}
-
 /* Takes the oldest event, which is lent until the next call; NULL if there is none. */
 const struct hvd_agreement_event *hvd_event_queue_take(struct hvd_event_queue *queue);
 

@@ -57,14 +57,6 @@ static int send_message(struct hvd_job *job, const struct hvd_agreement_event *e
     return status == HVD_ERR_ARG ? refuse_length(job, event->bytes) : status;
 }
 
-static void run_batch(struct hvd_job *job, struct hvd_batch *batch)
-{
-    if (job->timeline != NULL) {
-        hvd_timeline_agreed(job->timeline, batch);
-    }
-    hvd_teams_submit(job->teams, batch);
-}
-
 static int add_set(struct hvd_job *job, struct hvd_set *set)
 {
     job->negotiation.other_sets++;
@@ -109,7 +101,10 @@ static int carry_out(struct hvd_job *job, const struct hvd_agreement_event *even
     case HVD_AGREEMENT_SEND_UP:
         return send_message(job, event);
     case HVD_AGREEMENT_RUN:
-        run_batch(job, event->batch);
+        if (job->timeline != NULL) {
+            hvd_timeline_agreed(job->timeline, event->batch);
+        }
+        hvd_teams_submit(job->teams, event->batch);
         return 0;
     case HVD_AGREEMENT_PAUSE:
     case HVD_AGREEMENT_CONTINUE:
@@ -152,9 +147,9 @@ static void end_job(struct hvd_job *job, int status)
     hvd_failure_end_job(job, job->negotiation.culprit, status, text);
 }
 
-/* Carries out the events that a function of the agreement has queued; status is what it
- * returned. Returns false after a failure, which ends the job. */
-static bool conclude(struct hvd_job *job, int status)
+/* Carries out the events that functions of the agreement have queued; status is what the
+ * last one returned. A failure ends the job. */
+static void conclude(struct hvd_job *job, int status)
 {
     struct hvd_agreement *agreement = job->negotiation.agreement;
     const struct hvd_agreement_event *event;
@@ -167,28 +162,26 @@ static bool conclude(struct hvd_job *job, int status)
     if (status != 0) {
         end_job(job, status);
     }
-    return status == 0;
 }
 
-static bool submit_entry(struct hvd_job *job, struct hvd_entry *entry)
+/* Passes a list of submitted entries to the agreement. */
+static int submit_entries(struct hvd_job *job, struct hvd_entry *entry, int64_t now_ns)
 {
     struct hvd_negotiation *negotiation = &job->negotiation;
-    int64_t now_ns = hvd_clock_ns();
-    bool is_well = true;
+    int status = 0;
 
     hvd_progress_note_tensors(&job->progress, now_ns,
                               hvd_agreement_fusion(negotiation->agreement)->cycle_ns);
     negotiation->proposing = entry;
-    while (is_well && negotiation->proposing != NULL) {
+    while (status == 0 && negotiation->proposing != NULL) {
         entry = negotiation->proposing;
         negotiation->proposing = entry->next; /* the entry may end at once */
         if (job->timeline != NULL) {
             hvd_timeline_proposed(job->timeline, entry);
         }
-        is_well =
-            conclude(job, hvd_agreement_submit(negotiation->agreement, entry, now_ns));
+        status = hvd_agreement_submit(negotiation->agreement, entry, now_ns);
     }
-    return is_well;
+    return status;
 }
 
 static unsigned progress_agreement(void *self, int64_t now_ns)
@@ -196,18 +189,20 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
     struct hvd_job *job = self;
     struct hvd_entry *submitted;
     bool moved;
-    int status;
+    int status = 0;
 
     if (!job->negotiation.is_open) {
         return 0; /* nothing is submitted any more */
     }
     submitted = hvd_submissions_take(&job->submissions);
     moved = submitted != NULL;
-    if (submitted != NULL && !submit_entry(job, submitted)) {
-        return HVD_SOURCE_MOVED;
+    if (submitted != NULL) {
+        status = submit_entries(job, submitted, now_ns);
     }
-    status = hvd_agreement_progress(job->negotiation.agreement,
-                                    hvd_waiters_exist(&job->waiters), now_ns, &moved);
+    if (status == 0) {
+        status = hvd_agreement_progress(job->negotiation.agreement,
+                                        hvd_waiters_exist(&job->waiters), now_ns, &moved);
+    }
     if (moved || status != 0) {
         conclude(job, status);
     }

@@ -192,6 +192,7 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
 {
     struct hvd_request *request = hvd_request_create(count);
     struct sim_rank *rank = &sim->ranks[number];
+    int status = 0;
 
     rank->is_asleep = false;
     for (int i = 0; i < count; i++) {
@@ -209,15 +210,17 @@ struct hvd_request *sim_submit(struct sim *sim, int number,
         sim_fault(sim, "rank %d has %s in flight", number, tensors[0]->name);
         return request;
     }
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count && status == 0; i++) {
         /* hvd refuses such tensors before the agreement gets them */
         if (rank->has_left) {
             hvd_entry_end(&request->entries[i], HVD_ERR_SHUTDOWN, "too late");
             continue;
         }
         sim_check_submit(rank, &request->entries[i]);
-        sim_conclude(rank, hvd_agreement_submit(rank->agreement, &request->entries[i],
-                                                sim->now_ns));
+        status = hvd_agreement_submit(rank->agreement, &request->entries[i], sim->now_ns);
+    }
+    if (!rank->has_left) {
+        sim_conclude(rank, status);
     }
     return request;
 }
