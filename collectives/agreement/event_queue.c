@@ -16,7 +16,7 @@ static struct hvd_queued_event *slot_of(const struct hvd_event_queue *queue,
     return &queue->ring[number & (queue->capacity - 1)];
 }
 
-/* Returns the set to which the event holds a reference, or NULL. */
+/* Returns the set that the event is about, or NULL. */
 static struct hvd_set *set_of(const struct hvd_agreement_event *event)
 {
     switch (event->kind) {
@@ -31,18 +31,18 @@ static struct hvd_set *set_of(const struct hvd_agreement_event *event)
     }
 }
 
-static void discard_event(const struct hvd_agreement_event *event)
+static void discard_event(const struct hvd_queued_event *slot)
 {
-    if (event->kind == HVD_AGREEMENT_RUN) {
-        hvd_batch_destroy(event->batch);
+    if (slot->event.kind == HVD_AGREEMENT_RUN) {
+        hvd_batch_destroy(slot->event.batch);
     }
-    hvd_set_drop(set_of(event));
+    hvd_set_drop(slot->set);
 }
 
 void hvd_event_queue_drop(struct hvd_event_queue *queue)
 {
     for (size_t i = queue->first; i != queue->end; i++) {
-        discard_event(&slot_of(queue, i)->event);
+        discard_event(slot_of(queue, i));
     }
     queue->first = 0;
     queue->end = 0;
@@ -101,12 +101,11 @@ void hvd_event_queue_put(struct hvd_event_queue *queue,
     if (slot == NULL) {
         return;
     }
-    if (set_of(event) != NULL) {
-        hvd_set_keep(event->set);
+    *slot = (struct hvd_queued_event){
+        .event = *event, .data_at = data_at, .entry = entry, .set = set_of(event)};
+    if (slot->set != NULL) {
+        hvd_set_keep(slot->set);
     }
-    slot->event = *event;
-    slot->data_at = data_at;
-    slot->entry = entry;
 }
 
 void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
@@ -120,6 +119,7 @@ void hvd_event_queue_put_batch(struct hvd_event_queue *queue,
         slot->event.data = NULL;
         slot->event.batch = batch;
         slot->entry = NULL;
+        slot->set = NULL;
     } else if (kind == HVD_AGREEMENT_RUN) {
         hvd_batch_destroy(batch);
     }
@@ -152,6 +152,6 @@ const struct hvd_agreement_event *hvd_event_queue_take(struct hvd_event_queue *q
     if (slot->event.data != NULL) {
         slot->event.data = queue->data.data + slot->data_at;
     }
-    queue->lent = set_of(&slot->event);
+    queue->lent = slot->set;
     return &slot->event;
 }

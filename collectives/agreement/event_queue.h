@@ -17,6 +17,7 @@ struct hvd_queued_event {
     size_t data_at; /* where its data begins in the queue's byte string */
     /* ends when the event has been carried out; may be NULL */
     struct hvd_entry *entry;
+    struct hvd_set *set; /* the set that the event keeps, or NULL */
 };
 
 /* An empty queue is all zeros. */
