@@ -92,7 +92,9 @@ int hvd_coordinator_admit(struct hvd_coordinator *coordinator, int64_t now_ns)
 
 int64_t hvd_coordinator_deadline(const struct hvd_coordinator *coordinator)
 {
-    return hvd_fusion_queue_deadline(&coordinator->ready);
+    const struct hvd_fusion_queue *queue = &coordinator->ready;
+
+    return queue->ready != NULL ? queue->ready->ready_ns + queue->fusion->cycle_ns : -1;
 }
 
 static bool is_of_set(const void *context, const struct hvd_ready_tensor *ready_tensor)

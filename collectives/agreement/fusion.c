@@ -173,11 +173,6 @@ bool hvd_fusion_queue_is_due(const struct hvd_fusion_queue *queue, bool is_waite
             queue->bytes >= queue->fusion->threshold);
 }
 
-int64_t hvd_fusion_queue_deadline(const struct hvd_fusion_queue *queue)
-{
-    return queue->ready != NULL ? queue->ready->ready_ns + queue->fusion->cycle_ns : -1;
-}
-
 bool hvd_fusion_queue_has(const struct hvd_fusion_queue *queue, int set)
 {
     const struct hvd_ready *ready = queue->ready;

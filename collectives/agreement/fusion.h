@@ -77,11 +77,9 @@ int hvd_fusion_queue_add(struct hvd_fusion_queue *queue,
                          struct hvd_ready_tensor *ready_tensor, int64_t now_ns);
 
 /* Whether batches must be taken now: a tensor has waited long enough for others, a batch
- * cannot become larger, or a thread waits. The deadline is when a tensor will have waited
- * long enough; -1: never. */
+ * cannot become larger, or a thread waits. */
 bool hvd_fusion_queue_is_due(const struct hvd_fusion_queue *queue, bool is_waited,
                              int64_t now_ns);
-int64_t hvd_fusion_queue_deadline(const struct hvd_fusion_queue *queue);
 
 /* Whether a tensor of this set is ready. */
 bool hvd_fusion_queue_has(const struct hvd_fusion_queue *queue, int set);
