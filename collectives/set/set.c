@@ -23,11 +23,6 @@ int hvd_set_index(const struct hvd_set *set, int rank)
     return hvd_rank_list_index(set->ranks, set->count, rank);
 }
 
-bool hvd_set_is_known(const struct hvd_set *set)
-{
-    return set->name == NULL || set->is_member;
-}
-
 bool hvd_set_fails(const struct hvd_set *set, const struct hvd_descriptor *descriptor)
 {
     return set->is_permanent ? descriptor->call != 0

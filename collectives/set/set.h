@@ -83,10 +83,6 @@ void hvd_set_drop(struct hvd_set *set);
 /* Returns the index of a rank in the set, or -1. */
 int hvd_set_index(const struct hvd_set *set, int rank);
 
-/* Whether this rank's program knows the set: all ranks have added it, or this rank is a
- * member. */
-bool hvd_set_is_known(const struct hvd_set *set);
-
 /* Whether the tensor must fail because its set has been aborted. All tensors fail except
  * the removal of the set. In a permanent set, which is aborted when ranks disagree on
  * numbered calls, only numbered calls fail. */

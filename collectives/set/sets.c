@@ -328,12 +328,13 @@ void hvd_sets_join_over(struct hvd_sets *sets)
 
 /* --- any thread --- */
 
-/* Finds a set that this rank's program knows, or returns NULL. The lock is held. */
+/* Finds a set that this rank's program knows, because all ranks have added it or this
+ * rank is a member, or returns NULL. The lock is held. */
 static struct hvd_set *find_known(const struct hvd_sets *sets, int id)
 {
     struct hvd_set *set = hvd_sets_find(sets, id);
 
-    return set != NULL && hvd_set_is_known(set) ? set : NULL;
+    return set != NULL && (set->name == NULL || set->is_member) ? set : NULL;
 }
 
 int hvd_sets_position(struct hvd_sets *sets, int id, int root,
