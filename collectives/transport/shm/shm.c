@@ -49,7 +49,7 @@ static int map_node(struct hvd_shm *shm, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_NOMEM, "cannot map %zu bytes of shared memory: %m",
                         shm->node_bytes);
     }
-    shm->node = node;
+    shm->lines = node;
     return 0;
 }
 
@@ -85,8 +85,8 @@ void hvd_shm_destroy(struct hvd_shm *shm)
     }
     hvd_shm_take_leave(shm);
     free(shm->extents);
-    if (shm->node != NULL) {
-        munmap(shm->node, shm->node_bytes);
+    if (shm->lines != NULL) {
+        munmap(shm->lines, shm->node_bytes);
     }
     hvd_fork_close_now(shm->fd);
     free(shm);
@@ -94,7 +94,7 @@ void hvd_shm_destroy(struct hvd_shm *shm)
 
 char *hvd_shm_extra(const struct hvd_shm *shm)
 {
-    return shm->node + shm->extra_at;
+    return (char *)shm->lines + shm->extra_at;
 }
 
 int hvd_shm_map_reserved(struct hvd_shm *shm, size_t at, size_t bytes, char **out,

@@ -6,15 +6,10 @@
 #include "collectives/transport/shm/shm_state.h"
 #include "gpu_binding/base/attr.h"
 
-struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank)
-{
-    return (struct hvd_shm_line *)shm->node + local_rank;
-}
-
 bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
 {
     uint32_t before =
-        atomic_exchange(&hvd_shm_line_of(shm, shm->local_rank)->asleep, asleep ? 1 : 0);
+        atomic_exchange(&shm->lines[shm->local_rank].asleep, asleep ? 1 : 0);
     bool was_rung = shm->says_asleep && before == 0;
 
     shm->says_asleep = asleep;
@@ -26,7 +21,7 @@ bool hvd_shm_set_asleep(struct hvd_shm *shm, bool asleep)
 /* If several ranks wake a sleeper, only one of them writes to the eventfd. */
 void hvd_shm_ring_sleeper(struct hvd_shm *shm, int local_rank)
 {
-    _Atomic uint32_t *asleep = &hvd_shm_line_of(shm, local_rank)->asleep;
+    _Atomic uint32_t *asleep = &shm->lines[local_rank].asleep;
     const uint64_t one = 1;
     ssize_t wrote HVD_UNUSED;
 

@@ -50,7 +50,7 @@ void hvd_shm_take_leave(struct hvd_shm *shm)
 static void announce_write(struct hvd_shm *shm, int32_t writes_to)
 {
     static _Thread_local pid_t self;
-    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
+    struct hvd_shm_line *own = &shm->lines[shm->local_rank];
 
     if (self == 0) {
         self = gettid();
@@ -61,7 +61,7 @@ static void announce_write(struct hvd_shm *shm, int32_t writes_to)
 
 void hvd_shm_introduce(struct hvd_shm *shm)
 {
-    struct hvd_shm_line *line = hvd_shm_line_of(shm, shm->local_rank);
+    struct hvd_shm_line *line = &shm->lines[shm->local_rank];
 
     if (getrandom(&shm->secret, sizeof(shm->secret), GRND_NONBLOCK) < 0) {
         shm->secret = 0; /* the others then cannot identify this rank */
@@ -89,7 +89,7 @@ static struct iovec piece_at(uint64_t address, size_t bytes)
 /* Whether a local rank is alive and has not called hvd_shm_hide: reads its secret. */
 static bool is_there(const struct hvd_shm *shm, int local_rank)
 {
-    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    const struct hvd_shm_line *line = &shm->lines[local_rank];
     uint64_t secret = 0;
     struct iovec near = piece_of(&secret, sizeof(secret));
     struct iovec far = piece_at(line->secret_at, sizeof(secret));
@@ -119,7 +119,7 @@ static int fail_access(const struct hvd_shm *shm, int local_rank, uint64_t addre
 int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, void *to,
                  size_t bytes)
 {
-    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    const struct hvd_shm_line *line = &shm->lines[local_rank];
     uint64_t secret = 0;
     struct iovec near[2] = {piece_of(to, bytes), piece_of(&secret, sizeof(secret))};
     struct iovec far[2] = {piece_at(address, bytes),
@@ -145,7 +145,7 @@ int hvd_shm_read(const struct hvd_shm *shm, int local_rank, uint64_t address, vo
 static int write_there(const struct hvd_shm *shm, int local_rank, uint64_t address,
                        const void *from, size_t bytes)
 {
-    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    const struct hvd_shm_line *line = &shm->lines[local_rank];
     const char knock = 0;
     struct iovec near[2] = {piece_of(&knock, sizeof(knock)), piece_of(from, bytes)};
     struct iovec far[2] = {piece_at(line->door_at, sizeof(knock)),
@@ -183,7 +183,7 @@ int hvd_shm_write(struct hvd_shm *shm, int local_rank, uint64_t address, const v
 /* Reads and writes the secret of a rank; the write does not change its value. */
 static bool can_reach(const struct hvd_shm *shm, int local_rank)
 {
-    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    const struct hvd_shm_line *line = &shm->lines[local_rank];
     int32_t pid = atomic_load(&line->pid);
     uint64_t secret = 0;
     struct iovec near = piece_of(&secret, sizeof(secret));
@@ -205,11 +205,11 @@ static bool can_reach(const struct hvd_shm *shm, int local_rank)
 /* Tries to reach all other ranks, once all have published their pid and secret. */
 static void try_others(struct hvd_shm *shm)
 {
-    struct hvd_shm_line *own = hvd_shm_line_of(shm, shm->local_rank);
+    struct hvd_shm_line *own = &shm->lines[shm->local_rank];
     bool can = true;
 
     for (int i = 0; i < shm->sizes.local_size; i++) {
-        if (atomic_load(&hvd_shm_line_of(shm, i)->pid) == 0) {
+        if (atomic_load(&shm->lines[i].pid) == 0) {
             return;
         }
     }
@@ -231,11 +231,11 @@ bool hvd_shm_settle(struct hvd_shm *shm)
     if (shm->is_settled) {
         return true;
     }
-    if (atomic_load(&hvd_shm_line_of(shm, shm->local_rank)->verdict) == UNKNOWN) {
+    if (atomic_load(&shm->lines[shm->local_rank].verdict) == UNKNOWN) {
         try_others(shm);
     }
     for (int i = 0; i < shm->sizes.local_size; i++) {
-        uint32_t verdict = atomic_load(&hvd_shm_line_of(shm, i)->verdict);
+        uint32_t verdict = atomic_load(&shm->lines[i].verdict);
 
         if (verdict == UNKNOWN) {
             return false;
@@ -258,7 +258,7 @@ bool hvd_shm_can_reach(const struct hvd_shm *shm)
  * announce its end, so this also checks that it is alive. */
 static bool writes_here(const struct hvd_shm *shm, int local_rank)
 {
-    const struct hvd_shm_line *line = hvd_shm_line_of(shm, local_rank);
+    const struct hvd_shm_line *line = &shm->lines[local_rank];
 
     return atomic_load(&line->writes_to) == shm->local_rank + 1 &&
            local_rank != shm->local_rank && is_there(shm, local_rank);
@@ -274,7 +274,7 @@ static bool is_stopped(const struct hvd_shm *shm, int local_rank)
     int file;
 
     snprintf(path, sizeof(path), "/proc/%d/stat",
-             (int)atomic_load(&hvd_shm_line_of(shm, local_rank)->writer));
+             (int)atomic_load(&shm->lines[local_rank].writer));
     file = open(path, O_RDONLY | O_CLOEXEC);
     if (file >= 0) {
         bytes = read(file, text, sizeof(text) - 1);

@@ -39,7 +39,8 @@ struct hvd_shm {
     bool says_asleep; /* the last announcement of this rank */
     struct hvd_shm_sizes sizes;
     const int *eventfds;
-    char *node; /* the node's part, mapped */
+    struct hvd_shm_line
+        *lines; /* [local rank], at the start of the node's part, mapped */
     size_t extra_at;
     size_t node_bytes;
     size_t regions_at; /* start of the regions, behind the reserved bytes */
@@ -52,9 +53,6 @@ struct hvd_shm {
     bool is_settled;
     bool can_reach;
 };
-
-/* Returns the line of a local rank (shm_line.c). */
-struct hvd_shm_line *hvd_shm_line_of(const struct hvd_shm *shm, int local_rank);
 
 /* introduce publishes how to reach this rank; take_leave undoes it (shm_reach.c). */
 void hvd_shm_introduce(struct hvd_shm *shm);

@@ -64,16 +64,16 @@ int main(void)
     hvd_direct_open(NULL);
     if (rank == 0) {
         test_result();
-        atomic_store(&hvd_shm_line_of(job->shm, 0)->writes_to, 1);
+        atomic_store(&job->shm->lines[0].writes_to, 1);
     } else {
         /* Name no thread as the writer: otherwise rank 0 could find out that the writer
          * is stopped, and would not wait for it. */
-        atomic_store(&hvd_shm_line_of(job->shm, 1)->writer, 0);
-        atomic_store(&hvd_shm_line_of(job->shm, 1)->writes_to, 1);
+        atomic_store(&job->shm->lines[1].writer, 0);
+        atomic_store(&job->shm->lines[1].writes_to, 1);
         /* Ends the job without hvd_shm_hide on this rank. */
         hvd_control_abort(job->control, 1, "rank 1 ends the job");
         /* Rank 0 sets writes_to in its own line when it has finished its checks. */
-        while (atomic_load(&hvd_shm_line_of(job->shm, 0)->writes_to) == 0) {
+        while (atomic_load(&job->shm->lines[0].writes_to) == 0) {
             usleep(1000);
         }
     }

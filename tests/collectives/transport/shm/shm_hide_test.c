@@ -175,10 +175,10 @@ static void test_stopped_while(void (*writer)(char *), char *data, bool had_begu
  * write. */
 static void test_stopped(void)
 {
-    hvd_shm_line_of(ranks[0], 0)->writes_to = 2;
+    ranks[0]->lines[0].writes_to = 2;
     tap_ok(!hvd_shm_hide(ranks[1]),
            "a rank does not wait for ever for a write that never ends");
-    hvd_shm_line_of(ranks[0], 0)->writes_to = 0;
+    ranks[0]->lines[0].writes_to = 0;
     tap_ok(hvd_shm_hide(ranks[1]), "a rank does not wait where nobody writes");
 }
 

@@ -392,7 +392,7 @@ static void test_other_process(void)
 
     node_open(&node);
     node.shm[1]->secret ^= 1;
-    secret = hvd_shm_line_of(node.shm[1], 1)->secret;
+    secret = node.shm[1]->lines[1].secret;
     tap_ok(settles(&node) && !can_reach(&node) && secret != node.shm[1]->secret,
            "if another process has the pid, no rank reaches another's memory");
     tap_ok(hvd_shm_read(node.shm[0], 1, address, yours, sizeof(mine)) == HVD_INPROGRESS &&
