@@ -133,7 +133,7 @@ static int start_request(const struct about *about, const struct hvd_tensor *ten
     }
     hvd_job_exit();
     if (status != 0) {
-        hvd_request_destroy(request);
+        hvd_request_drop(request);
         return status;
     }
     *out = request;

@@ -457,7 +457,7 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
     }
     hvd_job_exit();
     if (status != 0) {
-        hvd_request_destroy(request);
+        hvd_request_drop(request);
         return status;
     }
     *out = request;

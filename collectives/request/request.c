@@ -43,9 +43,9 @@ void hvd_request_reset(struct hvd_request *request)
     atomic_store_explicit(&request->status, HVD_INPROGRESS, memory_order_relaxed);
 }
 
-void hvd_request_destroy(struct hvd_request *request)
+void hvd_request_drop(struct hvd_request *request)
 {
-    if (request == NULL) {
+    if (request == NULL || atomic_fetch_sub(&request->owners, 1) > 1) {
         return;
     }
     for (int i = 0; i < request->count; i++) {
@@ -65,13 +65,6 @@ void hvd_request_destroy(struct hvd_request *request)
         }
     }
     free(request);
-}
-
-void hvd_request_drop(struct hvd_request *request)
-{
-    if (atomic_fetch_sub(&request->owners, 1) == 1) {
-        hvd_request_destroy(request);
-    }
 }
 
 struct hvd_entry *hvd_request_launched_entry(struct hvd_request *request, int index)

@@ -101,11 +101,8 @@ struct hvd_request *hvd_request_create(int count);
  * the request. */
 void hvd_request_reset(struct hvd_request *request);
 
-/* Frees the request and the memory that its entries own. It must not be in flight. NULL
- * is fine. */
-void hvd_request_destroy(struct hvd_request *request);
-
-/* Gives up one ownership of the request; the last owner destroys it. */
+/* Gives up one ownership of the request. The last owner frees it, with the memory that
+ * its entries own; it must not be in flight then. NULL is fine. */
 void hvd_request_drop(struct hvd_request *request);
 
 /* Returns entry `index` if the request has been launched or has ended successfully, else

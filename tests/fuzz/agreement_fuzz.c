@@ -297,7 +297,7 @@ static void submit(struct fuzz_input *input, struct rank *rank)
     }
     describe(input, &request->entries[0].descriptor);
     if (hvd_tensor_table_add(&rank->tensors, request, NULL) != 0) {
-        hvd_request_destroy(request);
+        hvd_request_drop(request);
         return;
     }
     job.requests[job.request_count++] = request;
@@ -497,7 +497,7 @@ static void stop(void)
         hvd_tensor_table_finish(&rank->tensors);
     }
     for (int i = 0; i < job.request_count; i++) {
-        hvd_request_destroy(job.requests[i]);
+        hvd_request_drop(job.requests[i]);
     }
     hvd_layout_finish(&job.layout);
 }

@@ -163,7 +163,7 @@ int hvd_direct_plan(struct hvd_start *start, const struct hvd_tensor *tensors, i
     direct->job = opened;
     status = plan_run(direct, start, tensors, err);
     if (status != 0) {
-        hvd_request_destroy(direct->request);
+        hvd_request_drop(direct->request);
         free(direct);
         return status;
     }
@@ -242,7 +242,7 @@ void hvd_direct_destroy(struct hvd_direct *direct)
 {
     if (direct != NULL && !direct->leaks) {
         hvd_run_destroy(direct->run);
-        hvd_request_destroy(direct->request);
+        hvd_request_drop(direct->request);
         free(direct);
     }
 }

@@ -177,7 +177,7 @@ static void make_set(struct game *game)
     sim_pass(&game->sim, 10000000);
     for (int i = 0; i < 2; i++) {
         game->set = (int)requests[i]->value;
-        hvd_request_destroy(requests[i]);
+        hvd_request_drop(requests[i]);
     }
 }
 
@@ -205,7 +205,7 @@ static void finish(struct game *game)
     sim_finish(&game->sim);
     for (int rank = 0; rank < game->size; rank++) {
         for (int i = 0; i < game->callers[rank].calls; i++) {
-            hvd_request_destroy(game->callers[rank].requests[i]);
+            hvd_request_drop(game->callers[rank].requests[i]);
         }
     }
 }
@@ -264,7 +264,7 @@ static void check_others(struct game *game, char *fault, size_t bytes)
             snprintf(fault, bytes, "the job does not go on: %.150s",
                      requests[rank]->error.text);
         }
-        hvd_request_destroy(requests[rank]);
+        hvd_request_drop(requests[rank]);
     }
 }
 

@@ -145,7 +145,7 @@ static void settle(struct sim *sim, struct hvd_request **requests, int count)
             sim_fault(sim, "%s does not end well",
                       requests[i]->entries[0].descriptor.name);
         }
-        hvd_request_destroy(requests[i]);
+        hvd_request_drop(requests[i]);
     }
 }
 

@@ -73,7 +73,7 @@ static void end(void)
         hvd_agreement_destroy(ranks[i].agreement);
         hvd_sets_finish(&ranks[i].sets);
         hvd_tensor_table_finish(&ranks[i].tensors);
-        hvd_request_destroy(ranks[i].request);
+        hvd_request_drop(ranks[i].request);
         hvd_writer_finish(&ranks[i].inbox);
     }
     hvd_layout_finish(&layout);
@@ -115,7 +115,7 @@ static void submit(struct rank *rank, const struct hvd_descriptor *descriptor)
 {
     struct hvd_entry *entry;
 
-    hvd_request_destroy(rank->request);
+    hvd_request_drop(rank->request);
     rank->request = hvd_request_create(1);
     entry = &rank->request->entries[0];
     entry->descriptor = *descriptor;

@@ -56,7 +56,7 @@ static bool settle(struct sim *sim, struct requests *requests)
     }
     for (int i = 0; i < requests->count; i++) {
         good &= atomic_load(&requests->list[i]->status) == 0;
-        hvd_request_destroy(requests->list[i]);
+        hvd_request_drop(requests->list[i]);
     }
     requests->count = 0;
     return good;

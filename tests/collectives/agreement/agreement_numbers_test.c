@@ -88,7 +88,7 @@ static void end(struct rank *rank)
     hvd_agreement_destroy(rank->agreement);
     hvd_sets_finish(&rank->sets);
     hvd_tensor_table_finish(&rank->tensors);
-    hvd_request_destroy(rank->request);
+    hvd_request_drop(rank->request);
 }
 
 /* --- messages in which one number is changed --- */

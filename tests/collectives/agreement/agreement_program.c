@@ -111,7 +111,7 @@ void programs_finish(struct program *programs, int count)
             free(call->name);
         }
         for (int j = 0; j < programs[i].pending_count; j++) {
-            hvd_request_destroy(programs[i].pending[j].request);
+            hvd_request_drop(programs[i].pending[j].request);
         }
         free(programs[i].calls);
         free(programs[i].pending);
@@ -193,7 +193,7 @@ static void collect(struct sim *sim, int rank, struct program *program, int inde
     } else if (request->value != 0) {
         program->value = request->value;
     }
-    hvd_request_destroy(request);
+    hvd_request_drop(request);
     *pending = program->pending[--program->pending_count];
 }
 

@@ -60,7 +60,7 @@ static void settle_within(struct job *job, int64_t patience_ns)
                       request->entries[0].descriptor.rank,
                       request->entries[0].descriptor.name, request->error.text);
         }
-        hvd_request_destroy(request);
+        hvd_request_drop(request);
     }
     job->count = 0;
 }
@@ -288,7 +288,7 @@ static bool busy_rank_refuses(struct job *job)
     hvd_agreement_drop(busy->agreement, true, HVD_ERR_PEER, busy->reason);
     job->sim.fault[0] = '\0'; /* rank 1 ends with another status than all others */
     for (int i = 0; i < job->count; i++) {
-        hvd_request_destroy(job->requests[i]);
+        hvd_request_drop(job->requests[i]);
     }
     job->count = 0;
     return good;
@@ -367,7 +367,7 @@ static bool void_batch_goes_first(struct job *job)
         if (atomic_load(&job->requests[i]->status) != wanted) {
             sim_fault(&job->sim, "request %d ends otherwise", i);
         }
-        hvd_request_destroy(job->requests[i]);
+        hvd_request_drop(job->requests[i]);
     }
     job->count = 0;
     return job->sim.void_in_sets > 0;
@@ -422,7 +422,7 @@ static bool job_ends(struct job *job)
     if (atomic_load(&job->requests[0]->status) != HVD_ERR_SHUTDOWN) {
         return false;
     }
-    hvd_request_destroy(job->requests[0]);
+    hvd_request_drop(job->requests[0]);
     job->count = 0;
     return job->sim.ranks[RANKS - 1].has_left;
 }

@@ -82,7 +82,7 @@ static void let_go(struct held *held, struct sim *sim)
 {
     sim_finish(sim);
     for (int i = 0; i < held->count; i++) {
-        hvd_request_destroy(held->requests[i]);
+        hvd_request_drop(held->requests[i]);
     }
     *held = (struct held){0};
     logged_begin();
@@ -159,7 +159,7 @@ static void add_set(struct sim *sim, const char *ranks)
     }
     pass(sim, 1);
     for (int i = 0; i < held.count; i++) {
-        hvd_request_destroy(held.requests[i]);
+        hvd_request_drop(held.requests[i]);
     }
 }
 
@@ -228,7 +228,7 @@ static void run_step(struct sim *sim, int set)
     }
     sim_settle(sim);
     for (int i = 0; i < held.count; i++) {
-        hvd_request_destroy(held.requests[i]);
+        hvd_request_drop(held.requests[i]);
     }
 }
 
@@ -487,7 +487,7 @@ static void test_many(unsigned seed)
            (unsigned long)asked);
     sim_finish(&sim);
     for (int i = 0; i < MANY; i++) {
-        hvd_request_destroy(requests[i]);
+        hvd_request_drop(requests[i]);
     }
     free(requests);
     logged_begin();

@@ -49,9 +49,9 @@ static void test_names(void)
     hvd_tensor_table_end(&table, &second->entries[1], 0, "");
     hvd_tensor_table_end(&table, &other_set->entries[0], 0, "");
     tap_ok(ends == 5 && table.by_name.count == 0, "at the end, the table is empty");
-    hvd_request_destroy(first);
-    hvd_request_destroy(second);
-    hvd_request_destroy(other_set);
+    hvd_request_drop(first);
+    hvd_request_drop(second);
+    hvd_request_drop(other_set);
 }
 
 static void test_seen(void)
@@ -77,7 +77,7 @@ static void test_seen(void)
     hvd_tensor_table_end(&table, c, 0, "");
     tap_ok(table.oldest == NULL && table.newest == NULL,
            "after the last end, no entries are left");
-    hvd_request_destroy(request);
+    hvd_request_drop(request);
 }
 
 /* A name is in the table while its entry is in flight or its tensor is cached. */
@@ -110,8 +110,8 @@ static void test_cached(void)
            "a name that this rank has not submitted may be in the cache");
     hvd_tensor_table_uncache(&table, z);
     tap_ok(table.by_name.count == 0, "after its eviction, nothing is left");
-    hvd_request_destroy(first);
-    hvd_request_destroy(second);
+    hvd_request_drop(first);
+    hvd_request_drop(second);
 }
 
 static void start(struct hvd_request *request)
@@ -156,8 +156,8 @@ static void test_persistent(void)
     hvd_tensor_table_end(&table, &other->entries[0], 0, "");
     tap_ok(table.by_name.count == 0,
            "a name that was taken again before its removal is removed at its end");
-    hvd_request_destroy(request);
-    hvd_request_destroy(other);
+    hvd_request_drop(request);
+    hvd_request_drop(other);
 }
 
 int main(void)

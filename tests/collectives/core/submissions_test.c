@@ -53,8 +53,8 @@ static void test_order(void)
            "entries are taken in the order in which they were added");
     tap_ok(!submissions.collectives.has_some, "entries that were taken are gone");
     hvd_submissions_finish(&submissions);
-    hvd_request_destroy(first);
-    hvd_request_destroy(second);
+    hvd_request_drop(first);
+    hvd_request_drop(second);
 }
 
 static void test_names(void)
@@ -75,9 +75,9 @@ static void test_names(void)
     tap_ok(hvd_submissions_add(&submissions, second, NULL) == 0,
            "a name may be used again when its tensor has ended");
     hvd_submissions_finish(&submissions);
-    hvd_request_destroy(first);
-    hvd_request_destroy(second);
-    hvd_request_destroy(third);
+    hvd_request_drop(first);
+    hvd_request_drop(second);
+    hvd_request_drop(third);
 }
 
 static void test_refusal(void)
@@ -98,7 +98,7 @@ static void test_refusal(void)
                strcmp(err.text, "rank 2 on n1 died, before allreduce 'a'") == 0,
            "a refusal after a failure names the operation: %s", err.text);
     hvd_submissions_finish(&submissions);
-    hvd_request_destroy(request);
+    hvd_request_drop(request);
 }
 
 int main(void)

@@ -157,7 +157,7 @@ static void test_pieces(void)
     tap_ok(hvd_p2p_failure(p2p)->status == HVD_ERR_NET, "the job has failed");
     hvd_p2p_drop(p2p, HVD_ERR_NET, "the end");
     tap_ok(arrive(&good) == 0, "after the end every envelope is ignored");
-    hvd_request_destroy(request);
+    hvd_request_drop(request);
     hvd_p2p_destroy(p2p);
     free(in);
 }
@@ -184,7 +184,7 @@ static void test_answers(void)
            "a claim to have taken a message that was never sent is refused");
     tap_ok(answer(HVD_ENVELOPE_DONE, written.send, 0) == 0 && ended == 1 && failed == 0,
            "the right answer ends the send");
-    hvd_request_destroy(request);
+    hvd_request_drop(request);
     hvd_p2p_destroy(p2p);
 }
 
@@ -239,7 +239,7 @@ static void test_random(void)
         hvd_p2p_drop(p2p, HVD_ERR_NET, "the end");
         ok = ok && ended == 4;
         for (int j = 0; j < 4; j++) {
-            hvd_request_destroy(requests[j]);
+            hvd_request_drop(requests[j]);
             free(data[j]);
         }
         hvd_p2p_destroy(p2p);

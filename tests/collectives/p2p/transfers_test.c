@@ -100,6 +100,6 @@ int main(void)
     request->entries[0].descriptor.kind = HVD_KIND_RECEIVE;
     test_warnings();
     test_rows();
-    hvd_request_destroy(request);
+    hvd_request_drop(request);
     return tap_done();
 }

@@ -31,7 +31,7 @@ void case_init(struct timeline_case *test)
 
 void case_finish(struct timeline_case *test)
 {
-    hvd_request_destroy(test->request);
+    hvd_request_drop(test->request);
     unlink(test->path);
 }
 
