@@ -10,13 +10,6 @@
 #include "collectives/transport/shm/shm_reach.h"
 #include "gpu_binding/base/log.h"
 
-/* The minimum cost of a step, as bytes touched. */
-static const int64_t least_work = 512;
-
-/* Before a step that costs more than this, the run wakes sleeping local ranks that this
- * rank has signalled, so that they need not wait for the step. */
-static const int64_t brief_work = 8192;
-
 /* --- preparing --- */
 
 static struct hvd_schedule_query query_of(const struct hvd_run *run,
@@ -68,11 +61,6 @@ static int allocate_result(struct hvd_entry *entry, int64_t rows, char **result)
     return status;
 }
 
-static int64_t bytes_of(const struct hvd_entry *entry)
-{
-    return hvd_entry_count(entry) * (int64_t)hvd_dtype_bytes(entry->descriptor.dtype);
-}
-
 /* Allows a sum to access tensors in place only if it has one tensor, or one array of
  * converted elements, and no prescale. */
 static void offer_whole(const struct hvd_run *run, struct hvd_schedule_query *query)
@@ -100,7 +88,7 @@ static int zeros(struct hvd_run *run)
 static int64_t set_tensors(struct hvd_run *run)
 {
     struct hvd_segments *input = &run->input, *output = &run->output;
-    int64_t element = (int64_t)hvd_dtype_bytes(run->terms.dtype), end = 0;
+    int64_t end = 0;
 
     if (run->convert != NULL) {
         hvd_run_convert_tensors(run->convert, &input, &output);
@@ -108,7 +96,7 @@ static int64_t set_tensors(struct hvd_run *run)
     for (int i = 0; i < run->entry_count; i++) {
         struct hvd_entry *entry = run->entries[i];
 
-        end += hvd_entry_count(entry) * element;
+        end += hvd_descriptor_bytes(&entry->descriptor);
         input->data[i] = entry->is_zeros ? NULL : (char *)entry->input;
         output->data[i] = entry->is_zeros ? NULL : entry->output;
         input->begin[i + 1] = end;
@@ -156,7 +144,8 @@ static int prepare_reducescatter(struct hvd_run *run, struct hvd_error *err)
     query.part_begin = (rank * each + (rank < extra ? rank : extra)) * row_count;
     query.part_count = part_rows * row_count;
     offer_whole(run, &query);
-    if (hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
+    if (hvd_segments_init_one(&run->input, (void *)entry->input,
+                              hvd_descriptor_bytes(&entry->descriptor)) != 0 ||
         hvd_segments_init_one(&run->output, entry->output,
                               query.part_count * (int64_t)query.element_bytes) != 0) {
         return HVD_ERR_NOMEM;
@@ -194,9 +183,11 @@ static int prepare_reduce(struct hvd_run *run, struct hvd_error *err)
     query.part_begin = run->team->rank > query.root ? query.count : 0;
     query.part_count = is_root ? query.count : 0;
     offer_whole(run, &query);
-    if (hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
+    if (hvd_segments_init_one(&run->input, (void *)entry->input,
+                              hvd_descriptor_bytes(&entry->descriptor)) != 0 ||
         hvd_segments_init_one(&run->output, is_root ? entry->output : NULL,
-                              is_root ? bytes_of(entry) : 0) != 0) {
+                              is_root ? hvd_descriptor_bytes(&entry->descriptor) : 0) !=
+            0) {
         return HVD_ERR_NOMEM;
     }
     return hvd_run_schedule(run, &query, err);
@@ -207,7 +198,7 @@ static int prepare_broadcast(struct hvd_run *run, struct hvd_error *err)
     struct hvd_schedule_query query = query_of(run, HVD_COLL_BROADCAST);
     struct hvd_entry *entry = run->entries[0];
 
-    query.bytes = bytes_of(entry);
+    query.bytes = hvd_descriptor_bytes(&entry->descriptor);
     if (find_root(run, &query.root, err) != 0) {
         return HVD_ERR_ARG;
     }
@@ -237,7 +228,8 @@ static int prepare_allgather(struct hvd_run *run, const int64_t *rows,
         run->blocks[i + 1] = total * row_bytes;
     }
     if (allocate_result(entry, total, &result) != 0 ||
-        hvd_segments_init_one(&run->input, (void *)entry->input, bytes_of(entry)) != 0 ||
+        hvd_segments_init_one(&run->input, (void *)entry->input,
+                              hvd_descriptor_bytes(&entry->descriptor)) != 0 ||
         hvd_segments_init_one(&run->output, result, run->blocks[size]) != 0) {
         return HVD_ERR_NOMEM;
     }
@@ -366,7 +358,7 @@ static int prepare_gather(struct hvd_run *run, const int64_t *rows, struct hvd_e
     if (status != 0 || make_bounds(run) != 0) {
         return status != 0 ? status : HVD_ERR_NOMEM;
     }
-    set_block(run, run->send, root, bytes_of(entry));
+    set_block(run, run->send, root, hvd_descriptor_bytes(&entry->descriptor));
     for (int i = 0; i < run->team->layout->size; i++) {
         most = rows[i] > most ? rows[i] : most;
         total += rows[i];
@@ -425,17 +417,6 @@ static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_er
     }
 }
 
-static struct hvd_run_terms terms_of(const struct hvd_descriptor *descriptor)
-{
-    return (struct hvd_run_terms){
-        .dtype = descriptor->dtype,
-        .wire = descriptor->wire,
-        .op = descriptor->op,
-        .prescale = descriptor->prescale,
-        .postscale = descriptor->postscale,
-    };
-}
-
 /* Sets up the reduction. 16-bit floats are prescaled after conversion to float, so that
  * they are rounded only at the end. */
 static void set_reduction(struct hvd_run *run)
@@ -459,6 +440,7 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
                    struct hvd_entry *const *entries, const int64_t *rows,
                    struct hvd_run **out, struct hvd_error *err)
 {
+    const struct hvd_descriptor *first = &entries[0]->descriptor;
     struct hvd_run *run = calloc(1, sizeof(*run));
     size_t count = (size_t)header->count;
     int sources = team->layout->nodes;
@@ -475,13 +457,19 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
     }
     if (run != NULL && run->entries != NULL && run->sources != NULL) {
         memcpy(run->entries, entries, count * sizeof(run->entries[0]));
-        run->terms = terms_of(&entries[0]->descriptor);
+        run->terms = (struct hvd_run_terms){
+            .dtype = first->dtype,
+            .wire = first->wire,
+            .op = first->op,
+            .prescale = first->prescale,
+            .postscale = first->postscale,
+        };
         set_reduction(run);
         status = prepare_first(run, rows, err);
         run->is_done = run->schedule == NULL && !run->is_computing;
     }
     if (status == HVD_ERR_NOMEM) {
-        hvd_fail(err, status, "no memory for tensor %s", entries[0]->descriptor.name);
+        hvd_fail(err, status, "no memory for tensor %s", first->name);
     }
     if (status != 0) {
         hvd_run_destroy(run);
@@ -492,66 +480,6 @@ int hvd_run_create(struct hvd_team *team, const struct hvd_batch_header *header,
 }
 
 /* --- progress --- */
-
-/* Returns the cost of a step, as bytes touched. */
-static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
-{
-    size_t sources =
-        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->reduce_nodes.sources.count
-                                                     : run->team->local_size);
-
-    return least_work +
-           (int64_t)(step->bytes + step->count * run->reduction.element_bytes * sources);
-}
-
-/* Ends the current schedule: waits for its messages between nodes. */
-static int finish_schedule(struct hvd_run *run)
-{
-    int status = run->team->net != NULL ? hvd_op_queue_drain(&run->sends) : 0;
-
-    if (status == 0 && run->team->net != NULL) {
-        status = hvd_op_queue_drain(&run->recvs);
-    }
-    if (status == 0) {
-        hvd_team_end(run->team, run->facts);
-    }
-    return status;
-}
-
-/* Executes steps of the current schedule. Returns 0 when it has ended. */
-static int progress_schedule(struct hvd_run *run, int64_t *work, bool *moved)
-{
-    while (*work > 0) {
-        const struct hvd_step *step;
-        int64_t cost;
-        int status;
-
-        if (run->step == run->step_count) {
-            if (run->tick == 0) {
-                hvd_team_begin(run->team, run->facts);
-            }
-            if (run->tick == run->facts->ticks) {
-                return finish_schedule(run);
-            }
-            run->step_count = hvd_schedule_tick(run->schedule, run->tick++, &run->steps);
-            run->step = 0;
-            continue;
-        }
-        step = &run->steps[run->step];
-        cost = step_work(run, step);
-        if (cost > brief_work) {
-            hvd_shm_region_ring(run->team->region);
-        }
-        status = hvd_run_step(run, step);
-        if (status != 0) {
-            return status;
-        }
-        *work -= cost;
-        run->step++;
-        *moved = true;
-    }
-    return HVD_INPROGRESS;
-}
 
 static int compute_run(struct hvd_run *run, int64_t *work, bool *moved)
 {
@@ -589,7 +517,7 @@ int hvd_run_progress(struct hvd_run *run, int64_t *work, bool *moved)
 
     while (status == 0 && !run->is_done) {
         status = run->is_computing ? compute_run(run, work, moved)
-                                   : progress_schedule(run, work, moved);
+                                   : hvd_run_steps(run, work, moved);
         if (status == 0) {
             status = next_schedule(run);
         }
@@ -619,12 +547,13 @@ struct hvd_run *hvd_run_retire(struct hvd_run *run)
 static bool is_alike(const struct hvd_run *run, const struct hvd_batch_header *header,
                      const struct hvd_entry *first)
 {
-    const struct hvd_run_terms next = terms_of(&first->descriptor), *last = &run->terms;
+    const struct hvd_descriptor *next = &first->descriptor;
+    const struct hvd_run_terms *last = &run->terms;
 
     return header->kind == run->kind && header->count == run->entry_count &&
-           !first->is_zeros && next.dtype == last->dtype && next.wire == last->wire &&
-           next.op == last->op && next.prescale == last->prescale &&
-           next.postscale == last->postscale;
+           !first->is_zeros && next->dtype == last->dtype && next->wire == last->wire &&
+           next->op == last->op && next->prescale == last->prescale &&
+           next->postscale == last->postscale;
 }
 
 struct hvd_run *hvd_run_restart(struct hvd_run *run,

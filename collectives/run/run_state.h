@@ -69,9 +69,10 @@ void *hvd_run_memory(size_t bytes);
 int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query,
                      struct hvd_error *err);
 
-/* Executes one step. Returns 0, HVD_INPROGRESS if the step has to wait (also after a rank
- * has died, until that is reported), or a failure. */
-int hvd_run_step(struct hvd_run *run, const struct hvd_step *step);
+/* Executes steps of the current schedule, like hvd_run_progress. Returns 0 when the
+ * schedule has ended, HVD_INPROGRESS also if a step has to wait (after a rank has died,
+ * until that is reported). */
+int hvd_run_steps(struct hvd_run *run, int64_t *work, bool *moved);
 
 /* --- run_adasum.c: a batch with the op Adasum, in several schedules --- */
 

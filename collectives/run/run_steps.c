@@ -17,6 +17,13 @@ enum {
     ALIGNED_BYTES = 4096,
 };
 
+/* The minimum cost of a step, as bytes touched. */
+static const int64_t least_work = 512;
+
+/* Before a step that costs more than this, the run wakes sleeping local ranks that this
+ * rank has signalled, so that they need not wait for the step. */
+static const int64_t brief_work = 8192;
+
 /* The number of times that a WAIT reads a counter before the run is left: a signal
  * usually arrives sooner than the run would be resumed. */
 static const int looks = 64;
@@ -45,15 +52,15 @@ static size_t find_sources(struct hvd_run *run, const struct hvd_local_sources *
     int count = run->team->local_size, own = run->team->local_rank;
     int64_t begin = sources->input + (int64_t)at;
     struct hvd_piece input = hvd_segments_at(&run->input, begin, most);
+    bool is_direct = input.data != NULL && run->prescale == 1.0;
 
     location.offset += at;
     for (int i = 0; i < count; i++) {
         location.local_rank = i;
-        run->sources[i] = hvd_team_address(run->team, &location);
+        run->sources[i] =
+            i == own && is_direct ? input.data : hvd_team_address(run->team, &location);
     }
-    if (input.data != NULL && run->prescale == 1.0) {
-        run->sources[own] = input.data;
-    } else if (!sources->is_put) {
+    if (!is_direct && !sources->is_put) {
         hvd_segments_read(&run->input, begin, input.bytes, run->reduction.dtype,
                           run->prescale, (char *)run->sources[own]);
     }
@@ -164,7 +171,9 @@ static int await_signal(struct hvd_run *run, const struct hvd_step *step)
     int next = local_rank < 0 ? 0 : local_rank;
     int end = local_rank < 0 ? team->local_size : local_rank + 1;
 
-    while (next < end && hvd_team_await(team, next, step->wait.value, looks)) {
+    /* this rank's own signals are steps that came before */
+    while (next < end && (next == team->local_rank ||
+                          hvd_team_await(team, next, step->wait.value, looks))) {
         next++;
     }
     return next < end ? HVD_INPROGRESS : 0;
@@ -433,30 +442,25 @@ static int await_messages(struct hvd_run *run, const struct hvd_step *step)
     return hvd_op_queue_wait(is_send ? &run->sends : &run->recvs, step->messages);
 }
 
-int hvd_run_step(struct hvd_run *run, const struct hvd_step *step)
-{
-    static int (*const kinds[])(struct hvd_run * run, const struct hvd_step *step) = {
-        [HVD_STEP_PUT] = run_put,
-        [HVD_STEP_GET] = run_get,
-        [HVD_STEP_REDUCE_LOCAL] = reduce_local,
-        [HVD_STEP_REDUCE_OUT] = reduce_out,
-        [HVD_STEP_REDUCE_NODES] = reduce_nodes,
-        [HVD_STEP_SIGNAL] = signal_others,
-        [HVD_STEP_WAIT] = await_signal,
-        [HVD_STEP_SEND] = run_send,
-        [HVD_STEP_RECV] = run_receive,
-        [HVD_STEP_RECV_REDUCE] = receive_reduce,
-        [HVD_STEP_COPY] = run_copy,
-        [HVD_STEP_OFFER] = run_offer,
-        [HVD_STEP_FETCH] = run_fetch,
-        [HVD_STEP_FETCH_REDUCE] = fetch_reduce,
-        [HVD_STEP_STORE] = run_store,
-        [HVD_STEP_WAIT_SEND] = await_messages,
-        [HVD_STEP_WAIT_RECV] = await_messages,
-    };
-
-    return kinds[step->kind](run, step);
-}
+static int (*const step_kinds[])(struct hvd_run *run, const struct hvd_step *step) = {
+    [HVD_STEP_PUT] = run_put,
+    [HVD_STEP_GET] = run_get,
+    [HVD_STEP_REDUCE_LOCAL] = reduce_local,
+    [HVD_STEP_REDUCE_OUT] = reduce_out,
+    [HVD_STEP_REDUCE_NODES] = reduce_nodes,
+    [HVD_STEP_SIGNAL] = signal_others,
+    [HVD_STEP_WAIT] = await_signal,
+    [HVD_STEP_SEND] = run_send,
+    [HVD_STEP_RECV] = run_receive,
+    [HVD_STEP_RECV_REDUCE] = receive_reduce,
+    [HVD_STEP_COPY] = run_copy,
+    [HVD_STEP_OFFER] = run_offer,
+    [HVD_STEP_FETCH] = run_fetch,
+    [HVD_STEP_FETCH_REDUCE] = fetch_reduce,
+    [HVD_STEP_STORE] = run_store,
+    [HVD_STEP_WAIT_SEND] = await_messages,
+    [HVD_STEP_WAIT_RECV] = await_messages,
+};
 
 /* --- the schedule --- */
 
@@ -469,4 +473,63 @@ int hvd_run_schedule(struct hvd_run *run, const struct hvd_schedule_query *query
         run->facts = hvd_schedule_facts(run->schedule);
     }
     return status;
+}
+
+/* Returns the cost of a step, as bytes touched. */
+static int64_t step_work(const struct hvd_run *run, const struct hvd_step *step)
+{
+    size_t sources =
+        (size_t)(step->kind == HVD_STEP_REDUCE_NODES ? step->reduce_nodes.sources.count
+                                                     : run->team->local_size);
+
+    return least_work +
+           (int64_t)(step->bytes + step->count * run->reduction.element_bytes * sources);
+}
+
+/* Ends the current schedule: waits for its messages between nodes. */
+static int finish_schedule(struct hvd_run *run)
+{
+    int status = run->team->net != NULL ? hvd_op_queue_drain(&run->sends) : 0;
+
+    if (status == 0 && run->team->net != NULL) {
+        status = hvd_op_queue_drain(&run->recvs);
+    }
+    if (status == 0) {
+        hvd_team_end(run->team, run->facts);
+    }
+    return status;
+}
+
+int hvd_run_steps(struct hvd_run *run, int64_t *work, bool *moved)
+{
+    while (*work > 0) {
+        const struct hvd_step *step;
+        int64_t cost;
+        int status;
+
+        if (run->step == run->step_count) {
+            if (run->tick == 0) {
+                hvd_team_begin(run->team, run->facts);
+            }
+            if (run->tick == run->facts->ticks) {
+                return finish_schedule(run);
+            }
+            run->step_count = hvd_schedule_tick(run->schedule, run->tick++, &run->steps);
+            run->step = 0;
+            continue;
+        }
+        step = &run->steps[run->step];
+        cost = step_work(run, step);
+        if (cost > brief_work) {
+            hvd_shm_region_ring(run->team->region);
+        }
+        status = step_kinds[step->kind](run, step);
+        if (status != 0) {
+            return status;
+        }
+        *work -= cost;
+        run->step++;
+        *moved = true;
+    }
+    return HVD_INPROGRESS;
 }

@@ -127,28 +127,21 @@ struct hvd_net_flow *hvd_team_flow(struct hvd_team *team, int member)
     return team->flows[member];
 }
 
-/* Returns the slot in memory: slots of shared memory turn, see schedule.h. */
-static int turned_slot(const struct hvd_team *team, const struct hvd_location *location)
-{
-    uint64_t slots =
-        location->kind == HVD_LOCATION_LINE ? 2 : (uint64_t)team->geometry.slots;
-
-    return (int)(((uint64_t)location->slot + team->turn) % slots);
-}
-
 char *hvd_team_address(const struct hvd_team *team, const struct hvd_location *location)
 {
     size_t slot = (size_t)location->slot;
+    uint64_t slots =
+        location->kind == HVD_LOCATION_LINE ? 2 : (uint64_t)team->geometry.slots;
 
     switch (location->kind) {
     case HVD_LOCATION_SEND:
         return team->send_scratch + slot * team->geometry.slot_bytes + location->offset;
     case HVD_LOCATION_RECV:
         return team->recv_scratch + slot * team->geometry.recv_bytes + location->offset;
-    default:
+    default: /* slots of shared memory turn, see schedule.h */
         return hvd_shm_region_slot(team->region, location->kind,
                                    team->local_ranks[location->local_rank],
-                                   turned_slot(team, location)) +
+                                   (int)((slot + team->turn) % slots)) +
                location->offset;
     }
 }
