@@ -45,12 +45,14 @@ static void note_start(void *context, const struct hvd_batch *batch, bool crosse
 {
     struct hvd_job *job = context;
 
-    hvd_timeline_started(job->timeline, batch, crosses_nodes);
+    if (job->timeline != NULL) {
+        hvd_timeline_started(job->timeline, batch, crosses_nodes);
+    }
 }
 
 void hvd_recording_watch(struct hvd_job *job)
 {
-    if (job->timeline != NULL) {
+    if (job->timeline != NULL || job->settings.report != NULL) {
         hvd_teams_watch(job->teams, note_start, job);
     }
 }

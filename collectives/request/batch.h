@@ -37,7 +37,7 @@ struct hvd_batch {
     /* [row_count] allgather, gather: the first dimension of each rank of the set */
     int64_t *rows;
     int64_t submitted_ns; /* when this rank submitted the last of the tensors */
-    int64_t started_ns;
+    int64_t started_ns; /* set if hvd_teams_watch has been called */
     /* the batch's number within its replay, from 1; 0: not replayed */
     uint64_t number;
     /* the batch's number among those on devices, from 1; 0: the batch runs on the host */

@@ -269,8 +269,8 @@ static int start_batch(struct hvd_teams *teams, struct hvd_queue *queue)
         return status;
     }
     queue->is_running = true;
-    batch->started_ns = hvd_clock_ns();
     if (teams->started != NULL) {
+        batch->started_ns = hvd_clock_ns();
         teams->started(teams->context, batch, queue->team.layout->nodes > 1);
     }
     return 0;
