@@ -58,7 +58,7 @@ static int check_tensor(const struct hvd_start *start, const struct hvd_tensor *
                         " are the library's own; choose another",
                         name);
     }
-    if (hvd_dtype_bytes(tensor->dtype) == 0) {
+    if ((unsigned)tensor->dtype >= HVD_DTYPE_COUNT) {
         return hvd_fail(err, HVD_ERR_ARG, "tensor %s: there is no dtype %d", tensor->name,
                         tensor->dtype);
     }

@@ -36,9 +36,3 @@ void hvd_batch_destroy(struct hvd_batch *batch)
     free(batch->rows);
     free(batch);
 }
-
-bool hvd_batch_is_on_device(const struct hvd_batch *batch)
-{
-    return batch->header.count > 0 &&
-           batch->entries[0]->descriptor.device != HVD_DEVICE_CPU;
-}

@@ -52,7 +52,4 @@ struct hvd_batch *hvd_batch_create(const struct hvd_batch_header *header);
  * is fine. */
 void hvd_batch_destroy(struct hvd_batch *batch);
 
-/* Whether the tensors are on devices; all ranks agree on this. */
-bool hvd_batch_is_on_device(const struct hvd_batch *batch);
-
 #endif

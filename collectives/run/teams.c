@@ -214,9 +214,12 @@ static struct hvd_queue *queue_of(const struct hvd_batch *batch)
 void hvd_teams_submit(struct hvd_teams *teams, struct hvd_batch *batch)
 {
     struct hvd_queue *queue = queue_of(batch);
+    /* on all ranks or on none */
+    const bool is_on_device =
+        batch->header.count > 0 && batch->entries[0]->descriptor.device != HVD_DEVICE_CPU;
 
     batch->next = NULL;
-    if (teams->config.executor != NULL && hvd_batch_is_on_device(batch)) {
+    if (teams->config.executor != NULL && is_on_device) {
         batch->device_number =
             teams->config.executor->number(teams->config.executor_context);
     }
