@@ -172,10 +172,7 @@ static bool settle_p2p(void *self, const struct hvd_timed_wait *wait)
 
 bool hvd_p2p_source_has_pending(const struct hvd_job *job)
 {
-    const struct hvd_p2p *p2p = job->p2p_source.p2p;
-
-    return hvd_submissions_has_p2p(&job->submissions) ||
-           (p2p != NULL && (hvd_p2p_are_pending(p2p) || hvd_p2p_source_is_copying(job)));
+    return hvd_p2p_are_pending(job->p2p_source.p2p) || hvd_p2p_source_is_copying(job);
 }
 
 int hvd_p2p_source_progress_copies(struct hvd_job *job, bool *moved,

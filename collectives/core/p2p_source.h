@@ -45,8 +45,8 @@ bool hvd_p2p_source_start(struct hvd_job *job);
 /* Creates p2p if a rank of this node has sent a message. */
 void hvd_p2p_source_look(struct hvd_job *job);
 
-/* has_pending: whether messages are submitted or in flight. is_moving: whether the data
- * of any message are being moved. */
+/* has_pending: whether messages are in flight, if the source is open. is_moving: whether
+ * the data of any message are being moved. */
 bool hvd_p2p_source_has_pending(const struct hvd_job *job);
 bool hvd_p2p_source_is_moving(const struct hvd_job *job);
 

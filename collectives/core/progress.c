@@ -183,7 +183,9 @@ static bool has_requests(const struct hvd_job *job)
 {
     return hvd_loop_works(&job->loop) ||
            hvd_submissions_are_under_way(&job->submissions) ||
-           hvd_p2p_source_has_pending(job) || hvd_mail_control_waits(job->mail) ||
+           (hvd_p2p_source_is_open(&job->p2p_source) &&
+            hvd_p2p_source_has_pending(job)) ||
+           hvd_mail_control_waits(job->mail) ||
            (job->net != NULL && hvd_net_is_sending(job->net));
 }
 

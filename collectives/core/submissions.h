@@ -48,12 +48,14 @@ hvd_submissions_message_gate(const struct hvd_submissions *submissions)
     return &submissions->p2p.has_some;
 }
 
-/* Whether any collective has been submitted and has not ended. The progress lock is
- * held. */
+/* Whether any collective has been submitted and has not ended, or a message has not been
+ * taken yet. The progress lock is held. */
 static inline bool
 hvd_submissions_are_under_way(const struct hvd_submissions *submissions)
 {
-    return submissions->tensors.oldest != NULL || hvd_submissions_has_some(submissions);
+    return submissions->tensors.oldest != NULL ||
+           atomic_load(&submissions->collectives.has_some) ||
+           atomic_load(&submissions->p2p.has_some);
 }
 
 /* Returns the tensors of collectives that have not ended. */

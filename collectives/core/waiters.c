@@ -29,13 +29,6 @@ void hvd_waiters_wake(struct hvd_waiters *waiters)
     pthread_mutex_unlock(&waiters->lock);
 }
 
-void hvd_waiters_let_go(struct hvd_waiters *waiters, pthread_mutex_t *progress_lock)
-{
-    pthread_mutex_unlock(progress_lock);
-    atomic_fetch_add(&waiters->times_let_go, 1);
-    hvd_waiters_tell(waiters);
-}
-
 void hvd_waiters_sleep(struct hvd_waiters *waiters, hvd_waiters_test *done,
                        const void *arg, uint64_t seen, int64_t until_ns)
 {

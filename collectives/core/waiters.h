@@ -61,7 +61,13 @@ static inline uint64_t hvd_waiters_times_let_go(const struct hvd_waiters *waiter
 }
 
 /* Unlocks the progress lock, and wakes the threads that sleep until then. */
-void hvd_waiters_let_go(struct hvd_waiters *waiters, pthread_mutex_t *progress_lock);
+static inline void hvd_waiters_let_go(struct hvd_waiters *waiters,
+                                      pthread_mutex_t *progress_lock)
+{
+    pthread_mutex_unlock(progress_lock);
+    atomic_fetch_add(&waiters->times_let_go, 1);
+    hvd_waiters_tell(waiters);
+}
 
 /* Sleeps until a request has ended, the progress lock has been given up more than `seen`
  * times, or until_ns has come (-1: no limit). Does not sleep if done(), asked under
