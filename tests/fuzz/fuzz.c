@@ -35,14 +35,6 @@ uint32_t fuzz_word(struct fuzz_input *input)
     return value;
 }
 
-uint64_t fuzz_number(struct fuzz_input *input)
-{
-    uint64_t value;
-
-    take(input, &value, sizeof(value));
-    return value;
-}
-
 void *fuzz_copy(struct fuzz_input *input, size_t bytes, size_t *taken)
 {
     void *copy;

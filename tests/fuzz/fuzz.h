@@ -21,7 +21,6 @@ struct fuzz_input {
 
 uint8_t fuzz_byte(struct fuzz_input *input);
 uint32_t fuzz_word(struct fuzz_input *input);
-uint64_t fuzz_number(struct fuzz_input *input);
 
 /* Returns a copy of the next `bytes` bytes, or of all that are left. Nothing is allocated
  * behind the copy, so that sanitizers find a read past its end. The caller frees it.

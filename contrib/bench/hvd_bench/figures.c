@@ -4,7 +4,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 static const char *const names[] = {
     [BENCH_ALLREDUCE] = "allreduce",
@@ -51,16 +50,6 @@ struct bench_spread bench_spread_of(double *values, int count)
 const char *bench_collective_name(enum bench_collective collective)
 {
     return names[collective];
-}
-
-int bench_collective_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (strcmp(name, names[i]) == 0) {
-            return (int)i;
-        }
-    }
-    return -1;
 }
 
 double bench_algorithm_bandwidth(int64_t bytes, double seconds)

@@ -31,10 +31,8 @@ struct bench_spread {
 /* Returns the spread of count > 0 values, which it sorts. */
 struct bench_spread bench_spread_of(double *values, int count);
 
-/* Return the name of a collective, such as "allreduce", and the collective that has a
- * name, or -1. */
+/* Returns the name of a collective, such as "allreduce". */
 const char *bench_collective_name(enum bench_collective collective);
-int bench_collective_find(const char *name);
 
 /* Whether the collective reduces, so that it has an operation. */
 static inline bool bench_collective_reduces(enum bench_collective collective)
