@@ -3,11 +3,11 @@
  * and for the kernels of every instruction set that this CPU has. */
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 #include "collectives/reduce/reduce.h"
 #include "collectives/reduce/reduce_kernels.h"
 #include "tests/collectives/rank_values.h"
+#include "tests/collectives/reduce/random_bits.h"
 #include "tests/tap.h"
 
 enum {
@@ -19,16 +19,6 @@ enum {
 
 static const enum hvd_dtype dtypes[] = {HVD_INT8,  HVD_UINT8,  HVD_INT16, HVD_UINT16,
                                         HVD_INT32, HVD_UINT32, HVD_INT64, HVD_UINT64};
-
-static uint64_t random_state;
-
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 /* --- plain arithmetic --- */
 
@@ -166,7 +156,7 @@ static bool scales_once(void)
 
 int main(void)
 {
-    random_state = 1 + (uint64_t)tap_seed((unsigned)time(NULL)) * 2654435761u;
+    random_begin();
     for (size_t k = 0; k < sizeof(dtypes) / sizeof(dtypes[0]); k++) {
         const char *name = hvd_dtype_name(dtypes[k]);
 

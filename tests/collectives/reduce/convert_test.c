@@ -3,10 +3,10 @@
  * one element. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "collectives/reduce/half.h"
 #include "collectives/reduce/reduce.h"
+#include "tests/collectives/reduce/random_bits.h"
 #include "tests/tap.h"
 
 enum {
@@ -14,16 +14,6 @@ enum {
     PATTERNS = 65536,
     GUARD = 0xa5a5,
 };
-
-static uint64_t random_state;
-
-static uint32_t random_bits(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (uint32_t)(random_state >> 16);
-}
 
 static uint16_t narrow_one(enum hvd_dtype dtype, float value)
 {
@@ -35,9 +25,9 @@ static uint16_t narrow_one(enum hvd_dtype dtype, float value)
  * in 16 bits. */
 static float random_value(void)
 {
-    uint32_t bits = random_bits();
+    uint32_t bits = (uint32_t)(random_bits() >> 16);
 
-    return random_bits() % 2 == 0
+    return (random_bits() >> 16) % 2 == 0
                ? hvd_float_from_bits(bits)
                : ldexpf((float)(bits % 20000) - 10000, (int)(bits >> 28) - 16);
 }
@@ -57,7 +47,7 @@ static bool narrows(enum hvd_dtype dtype, double factor, size_t count)
 {
     static float in[MOST + 1];
     static uint16_t out[MOST + 2];
-    float *from = in + random_bits() % 2;
+    float *from = in + (random_bits() >> 16) % 2;
 
     for (size_t i = 0; i < count; i++) {
         from[i] = random_value();
@@ -126,7 +116,7 @@ static void test_widen(enum hvd_dtype dtype)
 
 int main(void)
 {
-    random_state = 1 + (uint64_t)tap_seed((unsigned)time(NULL)) * 2654435761u;
+    random_begin();
     test_narrow(HVD_FLOAT16);
     test_narrow(HVD_BFLOAT16);
     test_edges();

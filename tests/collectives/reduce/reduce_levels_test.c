@@ -3,7 +3,6 @@
  * ones, bit for bit. */
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #ifdef __x86_64__
 #include <xmmintrin.h>
@@ -11,6 +10,7 @@
 
 #include "collectives/reduce/half.h"
 #include "collectives/reduce/reduce_kernels.h"
+#include "tests/collectives/reduce/random_bits.h"
 #include "tests/tap.h"
 
 enum verb {
@@ -50,16 +50,6 @@ static _Alignas(64) char left[MOST_BYTES];
 static _Alignas(64) char right[MOST_BYTES];
 static _Alignas(64) char expected[MOST_BYTES];
 static _Alignas(64) char found[MOST_BYTES];
-
-static uint64_t random_state;
-
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 static bool is_half(enum hvd_dtype dtype)
 {
@@ -397,7 +387,7 @@ static void test_names(void)
 
 int main(void)
 {
-    random_state = 1 + (uint64_t)tap_seed((unsigned)time(NULL)) * 2654435761u;
+    random_begin();
     for (int level = HVD_LEVEL_PORTABLE + 1; level < HVD_LEVEL_COUNT; level++) {
         if (level > (int)hvd_kernel_level()) {
             tap_skip(hvd_kernel_level_name((enum hvd_kernel_level)level),

@@ -4,8 +4,8 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
+#include "tests/collectives/reduce/random_bits.h"
 #include "tests/collectives/reduce/reduce_reference.h"
 #include "tests/tap.h"
 
@@ -27,16 +27,6 @@ struct variant {
 static _Alignas(64) char arrays[MOST_SOURCES][ARRAY_BYTES];
 static _Alignas(64) char result[ARRAY_BYTES];
 static _Alignas(64) char expected[ARRAY_BYTES];
-
-static uint64_t random_state;
-
-static uint64_t random_bits(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
 
 static size_t random_below(size_t end)
 {
@@ -289,7 +279,7 @@ int main(void)
         [HVD_MAX] = "max", [HVD_PRODUCT] = "product",  [HVD_BAND] = "and",
         [HVD_BOR] = "or",  [HVD_BXOR] = "exclusive or"};
 
-    random_state = 1 + (uint64_t)tap_seed((unsigned)time(NULL)) * 2654435761u;
+    random_begin();
     for (int type = 0; type < HVD_DTYPE_COUNT; type++) {
         const char *name = hvd_dtype_name((enum hvd_dtype)type);
 
