@@ -14,7 +14,7 @@ Installs what is missing (Debian, root), builds and tests. The last line is
 Without arguments: every layer, real jobs, a cluster of two nodes, and the front end of Debian's
 PyTorch, in at most 15 minutes on two idle cores, 10 minutes when run again.
 \`all\` adds, in at most 40 minutes: the same promises with other numbers of ranks and layouts, under
-sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
+sanitizers, and with TensorFlow, Keras, MXNet, JAX and the current PyTorch of PyPI.
 
   format      layout of the sources (clang-format), scripts (shellcheck)
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
@@ -25,7 +25,7 @@ sanitizers, and with TensorFlow, Keras, MXNet and the current PyTorch of PyPI.
   fuzz        all parsers of hvd, fuzzed for five seconds each, under both sanitizers
               (for longer: tests/fuzz/run.sh SECONDS)
   python      the front ends: with Debian's PyTorch and the current one of PyPI; with the newest
-              TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet. Each on up to four
+              TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet; with JAX. Each on up to four
               ranks, and on a cluster of two nodes; the table of their counts comes at the end
   soak        random operations of a job for half an hour, in four layouts; only when named
   distros     on newer releases of Debian, trixie and sid, each in a root directory made by debootstrap
@@ -217,18 +217,19 @@ plain_suites()
 }
 
 # Suites that need packages from PyPI.
-pypi_suites='--no-suite tensorflow --no-suite keras-on-torch --no-suite mxnet'
+pypi_suites='--no-suite tensorflow --no-suite keras-on-torch --no-suite mxnet --no-suite jax'
 
 # Runs the suites of each framework from PyPI. Tests in the suite `once` are not repeated with a second version of a
 # framework.
 python_suites()
 {
     install_plain || return
-    environment_tests torch-of-pypi tests/torch_env.sh --suite python --no-suite once --no-suite mxnet
+    environment_tests torch-of-pypi tests/torch_env.sh --suite python --no-suite once --no-suite mxnet --no-suite jax
     environment_tests keras-on-torch tests/torch_env.sh --suite keras-on-torch
     environment_tests tensorflow-newest 'tests/tensorflow_env.sh newest' --suite tensorflow
     environment_tests tensorflow-2.15 'tests/tensorflow_env.sh 2.15' --suite tensorflow --no-suite once
     environment_tests mxnet-of-pypi tests/mxnet_env.sh --suite mxnet
+    environment_tests jax-of-pypi tests/jax_env.sh --suite jax
 }
 
 # Makes the Python environments in the background; environment_tests waits for each.
@@ -236,7 +237,7 @@ make_environments()
 {
     local command
     for command in tests/torch_env.sh 'tests/tensorflow_env.sh newest' 'tests/tensorflow_env.sh 2.15' \
-        tests/mxnet_env.sh; do
+        tests/mxnet_env.sh tests/jax_env.sh; do
         $command
     done >/dev/null 2>&1
 }
@@ -392,7 +393,7 @@ run_suite()
     fuzz) fuzz_suite ;;
     analysis) analysis_suite ;;
     python)
-        HVD_TEST_PYTHON=/usr/bin/python3 plain_suites torch-of-debian --suite python --no-suite mxnet
+        HVD_TEST_PYTHON=/usr/bin/python3 plain_suites torch-of-debian --suite python --no-suite mxnet --no-suite jax
         python_suites
         ;;
     gpu) gpu_suite ;;

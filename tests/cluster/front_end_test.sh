@@ -46,5 +46,5 @@ start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
 bring_tests
 bring_python || tap_skip_all "the nodes cannot be given $python"
 as_user HVD_TEST_PYTHON="$python" HVD_TEST_NEEDS="${HVD_TEST_NEEDS:-torch}" TMPDIR="$home/tmp" \
-    HVD_TEST_LAUNCHER="$home/on_nodes" PYTHONPATH="$home/tests/on_mxnet" \
+    HVD_TEST_LAUNCHER="$home/on_nodes" PYTHONPATH="$home/tests/on_mxnet:$home/tests/on_jax" \
     /usr/bin/python3 "$home/tests/$1" "${@:2}"

@@ -65,7 +65,7 @@ class Absent(unittest.TestCase):
         self.assertIn('horovod.runner.util.threads', modules)
         for name in modules:
             if name.startswith(('horovod.tensorflow', 'horovod.keras', 'horovod._keras',
-                                'horovod.mxnet')):
+                                'horovod.mxnet', 'horovod.jax')):
                 continue  # these need frameworks that may be missing
             with self.subTest(module=name):
                 try:

@@ -68,6 +68,7 @@ class Versions(unittest.TestCase):
                 ('horovod.tensorflow', '2.11.1', 'needs tensorflow 2.12 or newer; found 2.11.1'),
                 ('horovod.tensorflow.keras', '1.15.5', 'needs tensorflow 2.12 or newer; found 1'),
                 ('horovod.keras', '2.11.0', 'needs keras 2.12 or newer; found 2.11.0'),
+                ('horovod.jax', '0.9.2', 'needs jax 0.10 or newer; found 0.9.2'),
                 ('horovod.mxnet', '1.8.0', 'needs mxnet 1.9 or newer, before 1.10; found 1.8.0'),
                 ('horovod.mxnet', '2.0.0b1', 'needs mxnet 1.9 or newer, before 1.10; found 2.0')):
             with self.subTest(module=module, version=version):
@@ -76,7 +77,7 @@ class Versions(unittest.TestCase):
 
     def test_modules_of_a_front_end_reject_old_frameworks(self):
         for framework, version in (('torch', '1.12.1'), ('tensorflow', '2.11.1'),
-                                   ('keras', '2.11.0'), ('mxnet', '1.8.0')):
+                                   ('keras', '2.11.0'), ('mxnet', '1.8.0'), ('jax', '0.9.2')):
             with self.subTest(framework=framework):
                 self.assertEqual('', run(ALL_MODULES, framework,
                                          **{framework: f'__version__ = {version!r}'}))
@@ -94,7 +95,8 @@ class Versions(unittest.TestCase):
 
     def test_supported_frameworks_are_accepted(self):
         for name, version in (('torch', '1.13.0a0'), ('torch', '2.15.0+cu132'), ('torch', '10.0'),
-                              ('tensorflow', '2.12.0'), ('mxnet', '1.9.1'), ('keras', '3.0.0')):
+                              ('tensorflow', '2.12.0'), ('mxnet', '1.9.1'), ('keras', '3.0.0'),
+                              ('jax', '0.10.2')):
             fake = unittest.mock.Mock(__version__=version)
             with unittest.mock.patch.dict(sys.modules, {name: fake}):
                 self.assertIs(versions.require(name), fake)

@@ -16,7 +16,7 @@ import count
 
 WITH = re.compile(r'^# with (.*)$', re.M)
 RANKS = re.compile(r' on (\d ranks|two nodes)$|, (\d ranks)$')
-FRAMEWORKS = ('torch', 'tensorflow', 'keras', 'mxnet')
+FRAMEWORKS = ('torch', 'tensorflow', 'keras', 'mxnet', 'jax')
 PLACES = {'1 ranks': '1 rank', '2 ranks': '2 ranks', '3 ranks': '3 ranks', '4 ranks': '4 ranks',
           'two nodes': '2 nodes x 2 ranks', None: 'examples and others'}
 

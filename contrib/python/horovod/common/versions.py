@@ -7,7 +7,8 @@ import sys
 
 from horovod.common.exceptions import HorovodVersionMismatchError
 
-_LEAST = {'torch': (1, 13), 'tensorflow': (2, 12), 'keras': (2, 12), 'mxnet': (1, 9)}
+_LEAST = {'torch': (1, 13), 'tensorflow': (2, 12), 'keras': (2, 12), 'mxnet': (1, 9),
+          'jax': (0, 10)}
 _BEYOND = {'mxnet': (1, 10)}  # the first release whose interface differs
 _FITS = {'mxnet': 'MXNet 1.9 needs a NumPy before 1.24 (pip install "numpy<1.24")'}
 
