@@ -72,6 +72,7 @@ static const struct {
     {"TensorFlow", "tensorflow"},
     {"PyTorch", "torch"},
     {"MXNet", "mxnet"},
+    {"JAX", "jax"},
 };
 
 static void print_box(FILE *out, bool is_there, const char *name)
