@@ -106,7 +106,7 @@ static void talk(struct client *client, struct fuzz_input *input)
     }
     data = fuzz_copy(input, what, &bytes);
     if (client->channel != NULL) {
-        (void)hvd_channel_send(client->channel, 1 + what % HVD_RENDEZVOUS_DONE, data,
+        (void)hvd_channel_send(client->channel, 1 + what / 2 % HVD_RENDEZVOUS_WATCH, data,
                                bytes);
     } else {
         (void)send(client->fd, data, bytes, MSG_NOSIGNAL);
