@@ -11,6 +11,7 @@ import torch
 import horovod.torch as hvd
 from case import Case
 from device import DEVICE
+from horovod.common.alike import StartCheck
 from horovod.torch.checksum import checksum
 
 PARTS = 'started from different parameters'
@@ -64,6 +65,16 @@ class Alike(Case):
             for _, optimizer in pairs if hvd.rank() % 2 else reversed(pairs):
                 optimizer.step()
                 optimizer.zero_grad()
+
+    def test_a_rank_that_leaves_early_does_not_end_the_comparison_with_an_error(self):
+        check = StartCheck(hvd.global_process_set, 'broadcast')
+        if hvd.rank() > 0:
+            with self.assertRaises(hvd.HorovodInternalError):
+                hvd.allreduce(torch.ones(1), name='waits for rank 0')
+            for _ in range(2):
+                check.step(len, lambda: {'a': torch.ones(1)})
+        hvd.shutdown()
+        hvd.init()
 
     def test_adasum_warns_too(self):
         if hvd.size() & (hvd.size() - 1) == 0:

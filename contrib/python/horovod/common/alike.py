@@ -10,6 +10,7 @@ from ctypes import addressof, c_int64
 from horovod.common import requests
 from horovod.common.basics import Sum
 from horovod.common.elastic import is_elastic
+from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import DEVICE_CPU, DTYPES
 from horovod.common.process_sets import set_id
 
@@ -55,14 +56,15 @@ class StartCheck:
         parameter}, with names that the ranks share; ``checksum(parameters)`` an integer."""
         if self._is_over:
             return
-        if self._handle is not None:
+        try:
+            if self._handle is not None:
+                self._is_over = True
+                requests.synchronize(self._handle)
+                self._warn_if_different()
+            elif (parameters := named()):
+                self._start(checksum(parameters.values()), f'{min(parameters)}.start')
+        except HorovodInternalError:  # the job is over: another rank may end after its first step
             self._is_over = True
-            requests.synchronize(self._handle)
-            self._warn_if_different()
-            return
-        parameters = named()
-        if parameters:
-            self._start(checksum(parameters.values()), f'{min(parameters)}.start')
 
     def _start(self, checksum, name):
         number = checksum % _PRIME
