@@ -104,6 +104,14 @@ def check_examples():
                 if not os.path.exists(os.path.join(root, 'contrib', 'examples', path))]
     report(named and not unknown, f'the pages name the examples in {installed}', '\n'.join(unknown))
 
+    scripts = {os.path.relpath(path, f'{root}/contrib/examples'): read(path)
+               for path in glob.glob(f'{root}/contrib/examples/*/*.py') if not path.endswith('/digits.py')}
+    needy = {path for path, text in scripts.items() if re.search(r'^(from sklearn|import digits)', text, re.MULTILINE)}
+    silent = {path for path in needy if not re.search("pip install '?scikit-learn", scripts[path])}
+    silent |= {page for page, path in named if path in needy and 'scikit-learn' not in pages[page]}
+    report(needy and not silent, 'examples that need scikit-learn, and pages that name them, say so',
+           '\n'.join(sorted(silent)))
+
 
 def check_torchrun():
     """torchrun accepts --nproc_per_node in every release, and --nproc-per-node not in that of torch 1.13."""

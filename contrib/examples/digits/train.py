@@ -7,6 +7,8 @@ The same script runs alone, on one machine, and in a Slurm job:
     python3 train.py
     hvdrun -np 4 python3 train.py
     srun --hvd python3 train.py
+
+The images come with scikit-learn: pip install scikit-learn
 """
 
 import argparse

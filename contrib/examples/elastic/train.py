@@ -8,6 +8,8 @@
 Kill one of the ranks: the others return to their last commit, divide the rest of the epoch among
 themselves, and finish the training. The number of images in a step is the same for any number of
 ranks, so the learning rate does not change with it.
+
+The images come with scikit-learn: pip install scikit-learn
 """
 
 import argparse

@@ -8,6 +8,8 @@
 Kill one of the ranks: the others return to their last commit, divide the rest of the epoch among
 themselves, and finish the training. A step has the same images for any number of ranks, divided
 among them, so the learning rate does not change with that number.
+
+The images come with scikit-learn: pip install scikit-learn
 """
 
 import os

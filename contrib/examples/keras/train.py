@@ -9,6 +9,8 @@ The same script runs alone, on one machine, and in a Slurm job:
     srun --hvd python3 train.py
 
 It needs Keras 2 or 3, on TensorFlow or, with KERAS_BACKEND=torch, on torch.
+
+The images come with scikit-learn: pip install scikit-learn
 """
 
 import argparse

@@ -6,6 +6,8 @@ picture row by row, as a sequence of 8 steps of 8 pixels.
     python3 rnn.py
     hvdrun -np 4 python3 rnn.py
     srun --hvd python3 rnn.py
+
+The images come with scikit-learn: pip install scikit-learn
 """
 
 import argparse

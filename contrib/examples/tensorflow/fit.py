@@ -7,6 +7,8 @@
 In addition to ../keras/train.py it shows the package horovod.tensorflow.keras, a sharded data set,
 gradients that accumulate over several batches before the ranks average them, and how to save the
 model of the best epoch.
+
+The images come with scikit-learn: pip install scikit-learn
 """
 
 import digits

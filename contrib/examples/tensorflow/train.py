@@ -9,6 +9,8 @@ The same script runs alone, on one machine, and in a Slurm job:
     srun --hvd python3 train.py
 
 It works with Keras 2 and 3.
+
+The images come with scikit-learn: pip install scikit-learn
 """
 
 import digits

@@ -7,6 +7,8 @@ The same script runs alone, on one machine, and in a Slurm job:
     python3 ddp.py
     hvdrun -np 4 python3 ddp.py              # or: torchrun --nproc_per_node 4 ddp.py
     srun --hvd python3 ddp.py
+
+The images come with scikit-learn: pip install scikit-learn
 """
 
 import argparse
