@@ -51,6 +51,7 @@ COLUMNS = ('backend', 'servers', 'per_server', 'ranks', 'step_ms', 'samples_s', 
 TITLE = ('model', 'batch')  # equal in all rows: in training.csv only
 ALLREDUCE = ('backend', 'servers', 'per_server', 'ranks', 'bytes', 'time_us', 'algbw_gbs',
              'busbw_gbs', 'over_hvd')
+INTEGERS = ('servers', 'per_server', 'ranks', 'bytes')
 BASELINE = ('alone', 1, 1)
 
 EXAMPLES = os.path.join(os.path.dirname(os.path.realpath(__file__)), '..', '..', 'examples', 'pytorch')
@@ -375,7 +376,8 @@ class Allreduces:
                      backend='hvd' if row['who'] == 'runtime' else row['who'])
                 for servers, per_server in self.layouts
                 for row in (self.document((servers, per_server)) or {'rows': []})['rows']]
-        return [{name: row[name] for name in ALLREDUCE} for row in rows]
+        return [{name: row[name] if name in INTEGERS or name == 'backend' else float(row[name])
+                 for name in ALLREDUCE} for row in rows]
 
 
 def cell(value):
