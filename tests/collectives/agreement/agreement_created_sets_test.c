@@ -136,19 +136,6 @@ static void disagrees(struct program *programs, int size, unsigned seed)
 
 /* --- which ranks hear of a set --- */
 
-static void settle(struct sim *sim, struct hvd_request **requests, int count)
-{
-    while (sim_step(sim, 1000000000)) {
-    }
-    for (int i = 0; i < count; i++) {
-        if (!sim_has_ended(requests[i]) || atomic_load(&requests[i]->status) != 0) {
-            sim_fault(sim, "%s does not end well",
-                      requests[i]->entries[0].descriptor.name);
-        }
-        hvd_request_drop(requests[i]);
-    }
-}
-
 static uint64_t received_by(const struct sim *sim, int first, int end)
 {
     uint64_t received = 0;
@@ -168,7 +155,7 @@ static void call_in_three(struct sim *sim, const struct hvd_descriptor *descript
         sim_wait(sim, 1 + i, true);
         requests[i] = sim_submit(sim, 1 + i, &descriptor, 1);
     }
-    settle(sim, requests, 3);
+    sim_finish_requests(sim, requests, 3, 1000000000);
 }
 
 static void test_replay(unsigned seed)
@@ -213,11 +200,11 @@ static void test_others(unsigned seed)
 
         requests[0] = sim_submit(&sim, 3, &only, 1);
         requests[1] = sim_submit(&sim, 4, &only, 1);
-        settle(&sim, requests, 2);
+        sim_finish_requests(&sim, requests, 2, 1000000000);
         only = &remove_it;
         requests[0] = sim_submit(&sim, 3, &only, 1);
         requests[1] = sim_submit(&sim, 4, &only, 1);
-        settle(&sim, requests, 2);
+        sim_finish_requests(&sim, requests, 2, 1000000000);
     }
     tap_ok(sim.fault[0] == '\0' && received_by(&sim, 3, 5) == 40 &&
                received_by(&sim, 5, 6) == 20 && received_by(&sim, 1, 3) == 0 &&

@@ -50,18 +50,7 @@ static void submit(struct job *job, int rank, const struct hvd_descriptor *tenso
  * succeeded. */
 static void settle_within(struct job *job, int64_t patience_ns)
 {
-    while (job->sim.fault[0] == '\0' && sim_step(&job->sim, patience_ns)) {
-    }
-    for (int i = 0; i < job->count; i++) {
-        struct hvd_request *request = job->requests[i];
-
-        if (!sim_has_ended(request) || atomic_load(&request->status) != 0) {
-            sim_fault(&job->sim, "rank %d: %s does not end well: %s",
-                      request->entries[0].descriptor.rank,
-                      request->entries[0].descriptor.name, request->error.text);
-        }
-        hvd_request_drop(request);
-    }
+    sim_finish_requests(&job->sim, job->requests, job->count, patience_ns);
     job->count = 0;
 }
 

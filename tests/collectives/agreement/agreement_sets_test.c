@@ -77,19 +77,6 @@ static void submits_too_late(struct program *programs, int size, unsigned seed)
     }
 }
 
-static void settle(struct sim *sim, struct hvd_request **requests, int count)
-{
-    while (sim_step(sim, 1000000000)) {
-    }
-    for (int i = 0; i < count; i++) {
-        if (!sim_has_ended(requests[i]) || atomic_load(&requests[i]->status) != 0) {
-            sim_fault(sim, "%s does not end well",
-                      requests[i]->entries[0].descriptor.name);
-        }
-        hvd_request_drop(requests[i]);
-    }
-}
-
 /* The ranks of the first two nodes work in their set. Ranks of other nodes get no message
  * about it. */
 static void test_others(unsigned seed)
@@ -108,7 +95,7 @@ static void test_others(unsigned seed)
     for (int r = 0; r < 8; r++) {
         requests[r] = sim_submit(&sim, r, &only, 1);
     }
-    settle(&sim, requests, 8);
+    sim_finish_requests(&sim, requests, 8, 1000000000);
     for (int r = 0; r < 8; r++) {
         before[r] = try_counts(&sim, r).received;
     }
@@ -120,7 +107,7 @@ static void test_others(unsigned seed)
         for (int r = 0; r < 4; r++) {
             requests[r] = sim_submit(&sim, r, &only, 1);
         }
-        settle(&sim, requests, 4);
+        sim_finish_requests(&sim, requests, 4, 1000000000);
     }
     for (int r = 1; r < 8; r++) {
         *(r < 4 ? &membership : &others) += try_counts(&sim, r).received - before[r];

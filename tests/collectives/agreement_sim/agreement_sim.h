@@ -126,6 +126,11 @@ void sim_pass(struct sim *sim, int64_t ns);
 /* Runs the job until nothing can happen before the next deadline, or until a fault. */
 void sim_settle(struct sim *sim);
 
+/* Runs the job until nothing can happen within patience_ns, or until a fault. Drops the
+ * requests, each of which must have succeeded by then. */
+void sim_finish_requests(struct sim *sim, struct hvd_request *const *requests, int count,
+                         int64_t patience_ns);
+
 /* Lets rank 0 end the job, like hvd_shutdown. */
 void sim_leave(struct sim *sim);
 

@@ -191,6 +191,23 @@ void sim_pass(struct sim *sim, int64_t ns)
     }
 }
 
+void sim_finish_requests(struct sim *sim, struct hvd_request *const *requests, int count,
+                         int64_t patience_ns)
+{
+    while (sim->fault[0] == '\0' && sim_step(sim, patience_ns)) {
+    }
+    for (int i = 0; i < count; i++) {
+        struct hvd_request *request = requests[i];
+
+        if (!sim_has_ended(request) || atomic_load(&request->status) != 0) {
+            sim_fault(sim, "rank %d: %s does not end well: %s",
+                      request->entries[0].descriptor.rank,
+                      request->entries[0].descriptor.name, request->error.text);
+        }
+        hvd_request_drop(request);
+    }
+}
+
 void sim_settle(struct sim *sim)
 {
     while (sim->fault[0] == '\0') {
