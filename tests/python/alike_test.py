@@ -52,6 +52,17 @@ class Alike(Case):
         self.check_warned(1)
         self.check_warned(1, backward_passes_per_step=1, groups=1)
 
+    def test_a_rank_that_alone_makes_its_optimizer_again_goes_on(self):
+        model = make_model(1)
+        for again in range(3):
+            if hvd.rank() == 0 or again == 0:
+                optimizer = hvd.DistributedOptimizer(
+                    torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters())
+            for _ in range(3):
+                optimizer.zero_grad()
+                model(torch.ones(2, 5, device=DEVICE)).sum().backward()
+                optimizer.step()
+
     def test_first_steps_may_come_in_any_order(self):
         pairs = []
         for label in ('first', 'second'):

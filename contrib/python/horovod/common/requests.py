@@ -236,6 +236,11 @@ def poll(handle):
             or lib.hvd_test(request.pointer, None) != INPROGRESS)
 
 
+def has_ended(handle, timeout_ms):
+    """Like poll, but waits for at most so many milliseconds."""
+    return poll(handle) or lib.hvd_wait_for(_pending[handle].pointer, timeout_ms, None) != INPROGRESS
+
+
 def synchronize(handle):
     """Waits for the collective of this handle, which becomes invalid, and returns its result.
 
