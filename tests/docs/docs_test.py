@@ -105,8 +105,9 @@ def check_examples():
     report(named and not unknown, f'the pages name the examples in {installed}', '\n'.join(unknown))
 
     scripts = {os.path.relpath(path, f'{root}/contrib/examples'): read(path)
-               for path in glob.glob(f'{root}/contrib/examples/*/*.py') if not path.endswith('/digits.py')}
-    needy = {path for path, text in scripts.items() if re.search(r'^(from sklearn|import digits)', text, re.MULTILINE)}
+               for path in glob.glob(f'{root}/contrib/examples/*/*.py')}
+    needy = {path for path, text in scripts.items() if text.startswith('#!')
+             and re.search(r'^(from sklearn|import digits)', text, re.MULTILINE)}
     silent = {path for path in needy if not re.search("pip install '?scikit-learn", scripts[path])}
     silent |= {page for page, path in named if path in needy and 'scikit-learn' not in pages[page]}
     report(needy and not silent, 'examples that need scikit-learn, and pages that name them, say so',

@@ -7,6 +7,8 @@ The same script runs alone, on one machine, and in a Slurm job:
     python3 digits.py
     hvdrun -np 4 python3 digits.py
     srun --hvd python3 digits.py
+
+The images come with scikit-learn: pip install scikit-learn
 """
 
 import argparse
