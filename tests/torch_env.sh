@@ -16,9 +16,12 @@ tests_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 what='current PyTorch'
 environment=$cache/hvd-tests/torch-$(python_version)
 
-# Other packages that the tests need, in any version.
-others='numpy cloudpickle scikit-learn keras'
-contents=$others
+# Other packages that the tests need, in any version, and frameworks on top of torch. pip would install CUDA's libraries
+# with a package that requires torch, so the second list comes without its requirements, which are in the first.
+others='numpy cloudpickle scikit-learn keras fsspec huggingface-hub packaging psutil pyyaml regex requests safetensors
+    tokenizers tqdm'
+frameworks='accelerate lightning lightning-utilities pytorch-lightning torchmetrics transformers'
+contents="$others $frameworks"
 
 # Prints the wheel's requirements without CUDA, except CUDA's small runtime in the required version.
 small_requirements()
@@ -49,6 +52,8 @@ fill_environment()
     mapfile -t requirements < <(small_requirements)
     # shellcheck disable=SC2086
     pip_install "${requirements[@]}" $others
+    # shellcheck disable=SC2086
+    pip_install --no-deps $frameworks
     "$python" "$tests_dir/torch_stubs.py" "$("$environment/bin/python" -c \
         'import sysconfig; print(sysconfig.get_path("purelib"))')" >>"$environment.log" 2>&1
     must_run 'import torch' 'import torch; torch.ones(2).sum()'
