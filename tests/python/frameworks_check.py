@@ -23,16 +23,20 @@ FOLDER = os.path.join(launch.HERE, 'frameworks')
 TORCHRUN = ['-m', 'torch.distributed.run']
 SAID = re.compile(r'rank (\d+) of (\d+) over (\w+): (-?[\d.]+)')
 
-# modules: what the script imports; backend: whose collectives it must use; by_torchrun: whether the
-# test with torchrun covers it
-Framework = collections.namedtuple('Framework', 'script modules backend by_torchrun')
+# modules: what the script imports; backend: whose collectives it must use; starters: what starts its
+# ranks, hvd's launcher, torchrun or the framework itself
+Framework = collections.namedtuple('Framework', 'script modules backend starters')
+BOTH = ('hvd', 'torchrun')
 FRAMEWORKS = {
-    'ddp': Framework('with_ddp', 'torch', 'hvd', True),
-    'trainer': Framework('with_trainer', 'torch, lightning', 'hvd', False),
-    'fabric': Framework('with_fabric', 'torch, lightning', 'hvd', False),
-    'accelerate': Framework('with_accelerate', 'torch, accelerate', 'hvd', False),
-    'transformers': Framework('with_transformers', 'torch, transformers, accelerate', 'hvd', False),
-    'tensorflow': Framework('with_mirrored', 'tensorflow', 'grpc', False),
+    'ddp': Framework('with_ddp', 'torch', 'hvd', BOTH),
+    'trainer': Framework('with_trainer', 'torch, lightning', 'hvd', BOTH),
+    'fabric': Framework('with_fabric', 'torch, lightning', 'hvd', BOTH),
+    'accelerate': Framework('with_accelerate', 'torch, accelerate', 'hvd', BOTH),
+    'transformers': Framework('with_transformers', 'torch, transformers, accelerate', 'hvd', BOTH),
+    'composer': Framework('with_composer', 'torch, composer', 'hvd', BOTH),
+    'deepspeed': Framework('with_deepspeed', 'torch, deepspeed', 'hvd', BOTH),
+    'ray': Framework('with_ray', 'torch, ray', 'hvd', ('itself',)),
+    'tensorflow': Framework('with_mirrored', 'tensorflow', 'grpc', ('hvd',)),
 }
 
 
@@ -44,16 +48,24 @@ def allreduces(timeline):
         return file.read().count('"NEGOTIATE_ALLREDUCE"')
 
 
-def check(report, ranks, name, by_torchrun):
-    """Runs the script and compares what its ranks say with each other."""
-    framework = FRAMEWORKS[name]
+def start(framework, ranks, starter):
+    """Runs the script; returns the exit status, the output, and how many allreduces hvd ran."""
     script = os.path.join(FOLDER, f'{framework.script}.py')
     with tempfile.TemporaryDirectory(prefix='hvd-test-') as directory:
         timeline = os.path.join(directory, 'timeline.json')
-        status, output = launch.run_ranks(ranks, [*(TORCHRUN if by_torchrun else []), script],
-                                          TF_CPP_MIN_LOG_LEVEL='3', HOROVOD_TIMELINE=timeline)
-        reduced = allreduces(timeline)
-    said = SAID.findall(output)
+        if starter == 'itself':
+            result = launch.run_ranks(1, [script, str(ranks)], RAY_DEDUP_LOGS='0', HOROVOD_TIMELINE=timeline)
+        else:
+            result = launch.run_ranks(ranks, [*(TORCHRUN if starter == 'torchrun' else []), script],
+                                      TF_CPP_MIN_LOG_LEVEL='3', HOROVOD_TIMELINE=timeline)
+        return *result, allreduces(timeline)
+
+
+def check(report, ranks, name, starter):
+    """Runs the script and compares what its ranks say with each other."""
+    framework = FRAMEWORKS[name]
+    status, output, reduced = start(framework, ranks, starter)
+    said = set(SAID.findall(output))  # Ray may print a line twice
     numbers = sorted(int(rank) for rank, *_ in said)
     common = {tuple(rest) for _, *rest in said}
     good = (status == 0 and numbers == list(range(ranks)) and len(common) == 1 and
@@ -61,7 +73,7 @@ def check(report, ranks, name, by_torchrun):
     if framework.backend == 'hvd':
         good = good and reduced > 0
         output += f'\n{reduced} allreduces in the timeline'
-    line = f'{name}, started by torchrun' if by_torchrun else name
+    line = f'{name}, started by torchrun' if starter == 'torchrun' else name
     report.line(good, f'{line}: {ranks} ranks train '
                 f'together over {framework.backend}', f'exit status {status}\n{output}')
 
@@ -74,13 +86,15 @@ def main():
     arguments = parser.parse_intermixed_args()
     report = Report()
     for name in arguments.names or FRAMEWORKS:
+        starters = FRAMEWORKS[name].starters
+        starter = 'torchrun' if arguments.torchrun else starters[0]
         reason = launch.missing(arguments.ranks, FRAMEWORKS[name].modules)
-        if arguments.torchrun and not FRAMEWORKS[name].by_torchrun:
-            reason = 'not tried with torchrun'
+        if starter not in starters:
+            reason = 'torchrun does not start it'
         if reason:
             report.skip(f'{name} trains', reason)
         else:
-            check(report, arguments.ranks, name, arguments.torchrun)
+            check(report, arguments.ranks, name, starter)
     return report.done()
 
 
