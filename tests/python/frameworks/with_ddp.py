@@ -6,6 +6,7 @@ import os
 import torch
 import torch.distributed as dist
 
+import horovod.torch.distributed  # noqa: F401: only torch before 2.5 needs this
 import tiny
 
 dist.init_process_group('hvd')
