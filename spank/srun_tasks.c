@@ -259,10 +259,19 @@ int hvd_spank_srun_tasks_settle(struct hvd_spank_plugin *plugin)
 
 int hvd_spank_srun_tasks_check(struct hvd_spank_plugin *plugin, int tasks, int nodes)
 {
+    const char *launcher = plugin->srun.command.launcher;
     int requested = plugin->srun.requested_tasks;
 
     if (plugin->srun.components > 1) {
         return 0;
+    }
+    if (plugin->options.is_elastic && plugin->options.tasks == HVD_SPANK_TASKS_AUTO &&
+        launcher != NULL) {
+        return hvd_fail(&plugin->refusal, HVD_ERR_UNSUPPORTED,
+                        "--hvd=elastic starts the ranks of a job, but %s starts ranks "
+                        "itself: start the script without %s, or leave out elastic and "
+                        "use the restarts of %s, such as torchrun --max-restarts",
+                        launcher, launcher, launcher);
     }
     if (plugin->options.tasks == HVD_SPANK_TASKS_NODE && tasks != nodes) {
         return hvd_fail(&plugin->refusal, HVD_ERR_ARG,

@@ -12,7 +12,8 @@ struct hvd_spank_plugin;
  * Returns 0, or a negative status with the reason in plugin->refusal. */
 int hvd_spank_srun_tasks_settle(struct hvd_spank_plugin *plugin);
 
-/* Refuses a step in which Slurm starts another number of tasks than hvd requested. */
+/* Refuses a step in which Slurm starts another number of tasks than hvd requested, and an
+ * elastic step of a program that starts ranks itself. */
 int hvd_spank_srun_tasks_check(struct hvd_spank_plugin *plugin, int tasks, int nodes);
 
 /* True if neither the user nor hvd chose the number of tasks, because srun was not told
