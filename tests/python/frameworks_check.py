@@ -21,6 +21,9 @@ from report import Report
 
 FOLDER = os.path.join(launch.HERE, 'frameworks')
 TORCHRUN = ['-m', 'torch.distributed.run']
+# New releases of torch find the backend by the entry points of the package, which only an installation has.
+PREFIX = os.environ.get('HVD_TEST_PREFIX')
+INSTALLED = os.path.join(PREFIX, 'lib', 'hvd', 'python') if PREFIX else None
 SAID = re.compile(r'rank (\d+) of (\d+) over (\w+): (-?[\d.]+)')
 
 # modules: what the script imports; backend: whose collectives it must use; starters: what starts its
@@ -85,6 +88,8 @@ def main():
     parser.add_argument('--torchrun', action='store_true')
     arguments = parser.parse_intermixed_args()
     report = Report()
+    if INSTALLED:
+        os.environ['PYTHONPATH'] = os.pathsep.join(filter(None, [INSTALLED, os.environ.get('PYTHONPATH')]))
     for name in arguments.names or FRAMEWORKS:
         starters = FRAMEWORKS[name].starters
         starter = 'torchrun' if arguments.torchrun else starters[0]
