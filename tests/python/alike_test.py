@@ -12,6 +12,7 @@ import horovod.torch as hvd
 from case import Case
 from device import DEVICE
 from horovod.common.alike import StartCheck
+from horovod.common import requests
 from horovod.torch.checksum import checksum
 
 PARTS = 'started from different parameters'
@@ -25,7 +26,8 @@ def make_model(seed):
 class Alike(Case):
 
     def warned(self, model, steps=2, joins=False, prepare=lambda model: None, **options):
-        """Trains, and returns how often this rank has warned."""
+        """Trains, as in a new job, and returns how often this rank has warned."""
+        requests.restart_all_names()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter('always')
             optimizer = hvd.DistributedOptimizer(

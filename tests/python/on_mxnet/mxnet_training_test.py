@@ -11,6 +11,7 @@ import numpy as np
 from mxnet import autograd, gluon
 
 import horovod.mxnet as hvd
+from horovod.common import requests
 from horovod.mxnet.compression import Compressor, FP16Compressor, NoneCompressor
 from mxnet_case import Case, array, mine, values
 
@@ -75,7 +76,8 @@ def update_all(network, optimizer, states, at_once):
 
 
 def warnings_of_start(network):
-    """Trains; returns how often this rank has warned of different parameters."""
+    """Trains, as in a new job; returns how often this rank has warned of different parameters."""
+    requests.restart_all_names()
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter('always')
         train(network, hvd.DistributedTrainer(network.collect_params(), 'sgd'), [hvd.rank()])

@@ -14,7 +14,6 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.common.library import DEVICE_CPU, DTYPES
 from horovod.common.process_sets import set_id
 
-_PATIENCE_MS = 1000  # the time that an allreduce of 24 bytes takes at most on a busy machine
 _PRIME = 1048573  # the squares of checksums below 2^20 can be summed over 2^23 ranks
 
 
@@ -39,11 +38,12 @@ class StartCheck:
     """Compares the parameters of the ranks of a process set as they are before the first step, and
     warns on its first rank if they differ. ``remedy``: what to call.
 
-    The first step starts an allreduce of 24 bytes, and the second looks at its result: ranks may
-    take the first steps of several optimizers in any order. By then the other ranks have started
-    theirs, unless this rank alone has made its optimizer again; it goes on without a result then. The allreduce is a sum because in that a rank
-    that has joined can take part; its parameters are not known then, so nothing is compared.
-    In an elastic job nothing is compared either, because new ranks join at any step.
+    The first step starts an allreduce of 24 bytes, and the second waits for it: ranks may take the
+    first steps of several optimizers in any order. A job compares parameters of the same names
+    once, so a rank that alone makes its optimizer again does not wait for the others. The allreduce
+    is a sum because in that a rank that has joined can take part; its parameters are not known
+    then, so nothing is compared. In an elastic job nothing is compared either, because new ranks
+    join at any step.
     """
 
     def __init__(self, process_set, remedy):
@@ -61,14 +61,14 @@ class StartCheck:
         try:
             if self._handle is not None:
                 self._is_over = True
-                if requests.has_ended(self._handle, _PATIENCE_MS):
-                    requests.synchronize(self._handle)
-                    self._warn_if_different()
+                requests.synchronize(self._handle)
+                self._warn_if_different()
             elif (parameters := named()):
-                self._start(checksum(parameters.values()), f'{min(parameters)}.start')
-        # The job is over, because another rank has ended after its first step; or the
-        # comparison of an earlier optimizer with these names still waits for ranks.
-        except (HorovodInternalError, ValueError):
+                name = f'{min(parameters)}.start'
+                self._is_over = not requests.is_first(self._process_set.process_set_id, name)
+                if not self._is_over:
+                    self._start(checksum(parameters.values()), name)
+        except HorovodInternalError:  # the job is over: another rank may end after its first step
             self._is_over = True
 
     def _start(self, checksum, name):

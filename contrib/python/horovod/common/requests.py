@@ -236,11 +236,6 @@ def poll(handle):
             or lib.hvd_test(request.pointer, None) != INPROGRESS)
 
 
-def has_ended(handle, timeout_ms):
-    """Like poll, but waits for at most so many milliseconds."""
-    return poll(handle) or lib.hvd_wait_for(_pending[handle].pointer, timeout_ms, None) != INPROGRESS
-
-
 def synchronize(handle):
     """Waits for the collective of this handle, which becomes invalid, and returns its result.
 
@@ -311,6 +306,7 @@ def forget_pending():
 
 
 _unnamed = defaultdict(itertools.count)  # key: (number of the process set, operation)
+_known = set()  # (number of the process set, name) of is_first
 
 
 def tensor_name(operation, name, process_set):
@@ -338,5 +334,13 @@ def restart_names(set_id):
 
 def restart_all_names():
     """Numbers the unnamed tensors of all sets from zero again, at the start of a job: new ranks of
-    an elastic job begin at zero, too."""
+    an elastic job begin at zero, too. Forgets the names that is_first knows."""
     _unnamed.clear()
+    _known.clear()
+
+
+def is_first(set_id, name):
+    """Whether this job asks for the name in this process set for the first time."""
+    is_new = (set_id, name) not in _known
+    _known.add((set_id, name))
+    return is_new
