@@ -24,4 +24,20 @@ else
     says 'hvdrun -np 2 hvd-info --check'
     report $? 'meson install prints how to check the installation'
 fi
+
+# An upgrade keeps the words that an admin has added to the plugin's line.
+conf=$work/etc/hvd.conf
+echo 'optional old.so default=on' >"$work/new"
+install_conf()
+{
+    DESTDIR='' "$(dirname "$0")/../spank/install_conf.sh" "$work/new" "$conf"
+}
+install_conf && cmp -s "$work/new" "$conf"
+report $? 'the line of the plugin is installed'
+echo 'optional old.so forbid=off' >"$conf"
+install_conf && grep -q 'forbid=off' "$conf" && cmp -s "$work/new" "$conf.new"
+report $? 'a line that has been edited stays, and the new one lies beside it'
+cp "$work/new" "$conf"
+install_conf && [ ! -e "$conf.new" ]
+report $? 'no new line lies beside one that is equal'
 tap_done

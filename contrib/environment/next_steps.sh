@@ -16,7 +16,7 @@ print_steps()
 
     include $plugstack/*.conf
 
-Then check the installation on two nodes:
+Then check the installation on two nodes, with --gpus-per-node=1 if they have GPUs:
 
     srun --hvd -N2 -n2 $bindir/hvd-info --check
 
