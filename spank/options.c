@@ -163,6 +163,11 @@ bool hvd_spank_options_know(const char *text, size_t length)
     return hvd_spank_word_is_known(&table, text, length);
 }
 
+const char *hvd_spank_options_spelling(const char *text, size_t length)
+{
+    return hvd_spank_word_spelling(&table, text, length);
+}
+
 int hvd_spank_options_add(const char *text, struct hvd_spank_options *options,
                           struct hvd_error *err)
 {

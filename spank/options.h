@@ -57,6 +57,10 @@ void hvd_spank_options_help(char text[HVD_SPANK_OPTIONS_HELP_BYTES]);
 /* Returns whether the text is a word of --hvd, or a key: "bind=cores", "bind". */
 bool hvd_spank_options_know(const char *text, size_t length);
 
+/* Returns the word of --hvd that this text is another spelling of, such as "bind=cores"
+ * for "bind=core"; NULL if it is none. */
+const char *hvd_spank_options_spelling(const char *text, size_t length);
+
 /* Parses the text of --hvd; NULL, "" and Slurm's "(null)" mean that no text was given. If
  * a word occurs twice, the last one counts. Returns 0 and fills all of *options, or
  * returns HVD_ERR_ARG with the reason in err and leaves *options unchanged. The text in

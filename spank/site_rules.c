@@ -13,15 +13,21 @@ struct word {
     size_t length;
 };
 
-/* Takes the next word of a list; false at its end. */
+/* Takes the next word of a list, in the spelling of the table; false at its end. */
 static bool next_word(const char **list, struct word *word)
 {
+    const char *spelling;
+
     if (*list == NULL || **list == '\0') {
         return false;
     }
     word->text = *list;
     word->length = strcspn(*list, ",");
     *list += word->length + ((*list)[word->length] == ',');
+    spelling = hvd_spank_options_spelling(word->text, word->length);
+    if (spelling != NULL) {
+        *word = (struct word){spelling, strlen(spelling)};
+    }
     return true;
 }
 

@@ -216,6 +216,19 @@ static void append_words(const struct hvd_spank_word *words, size_t count,
     }
 }
 
+const char *hvd_spank_word_spelling(const struct hvd_spank_word_table *table,
+                                    const char *text, size_t length)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        const char *also = table->words[i].also;
+
+        if (also != NULL && strlen(also) == length && memcmp(also, text, length) == 0) {
+            return table->words[i].text;
+        }
+    }
+    return NULL;
+}
+
 void hvd_spank_word_list(const struct hvd_spank_word_table *table, char *text,
                          size_t bytes)
 {

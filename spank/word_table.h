@@ -54,6 +54,10 @@ int hvd_spank_word_parse(const struct hvd_spank_word_table *table, const char *t
 bool hvd_spank_word_is_known(const struct hvd_spank_word_table *table, const char *text,
                              size_t length);
 
+/* Returns the word of the table that this text selects by another spelling, or NULL. */
+const char *hvd_spank_word_spelling(const struct hvd_spank_word_table *table,
+                                    const char *text, size_t length);
+
 /* Writes all words, separated by ", ": "on, off, bind=socket|cores|none, min=N". The text
  * is cut if it does not fit. */
 void hvd_spank_word_list(const struct hvd_spank_word_table *table, char *text,
