@@ -277,7 +277,9 @@ static int report(const struct hvd_start_facts *all, struct hvd_error *err)
     if (status == 0) {
         status = check_gpus(&nodes, all->texts, err);
     }
-    if (status == 0) {
+    if (status != 0) {
+        printf("verdict: bad\n");
+    } else {
         printf("verdict: good, %d rank%s\n", all->size,
                all->size == 1 ? " starts" : "s find each other");
     }

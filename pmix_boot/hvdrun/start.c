@@ -149,8 +149,8 @@ static int fail_command(const char *word, int error, struct hvd_error *err)
 {
     return is_python_script(word)
                ? hvd_fail(err, HVD_ERR_SYS,
-                          "cannot run %s: %s; did you mean: hvdrun python %s?", word,
-                          strerror(error), word)
+                          "cannot run %s: %s; to run it with Python, write python3 %s",
+                          word, strerror(error), word)
                : hvd_fail(err, HVD_ERR_SYS, "cannot run %s: %s", word, strerror(error));
 }
 

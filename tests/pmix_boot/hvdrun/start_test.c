@@ -69,7 +69,8 @@ static bool proposes_python(char *word, int expected)
     int exit_code = 0;
     pid_t pid;
 
-    snprintf(proposal, sizeof(proposal), "; did you mean: hvdrun python %s?", word);
+    snprintf(proposal, sizeof(proposal), "; to run it with Python, write python3 %s",
+             word);
     return start(command, &pid, &exit_code, &err) == HVD_ERR_SYS &&
            exit_code == expected && strstr(err.text, proposal) != NULL;
 }
