@@ -55,7 +55,7 @@ without_pmix()
 hvdrun_in_allocation()
 {
     local run
-    run=$(find "$prefix" -name hvdrun -type f -print -quit)
+    run=$(find "$prefix" -path '*/bin/hvdrun' -type f -print -quit)
     prints 'hvdrun in an allocation is srun --hvd' 'rank 3/4 .* wrong 0 .* on n1 n1 n2 n2' \
         as_user salloc --quiet -N 2 --ntasks-per-node=2 "$run" -np 4 ./boot_client show
     prints 'hvdrun places ranks on the hosts of -H' 'rank 3/4 .* wrong 0 .* on n1 n1 n1 n2' \

@@ -46,6 +46,12 @@ class Alike(Case):
             self.assertEqual(each.filename, __file__)
         return len(found)
 
+    def assert_alike(self, *models):
+        """All ranks have taken the same steps."""
+        for model in models:
+            sums = hvd.allgather_object(checksum(model.parameters()))
+            self.assertEqual(len(set(sums)), 1)
+
     def check_warned(self, count, **options):
         expected = count if hvd.rank() == 0 and hvd.size() > 1 else 0
         self.assertEqual(self.warned(make_model(hvd.rank()), **options), expected)
@@ -64,6 +70,7 @@ class Alike(Case):
                 optimizer.zero_grad()
                 model(torch.ones(2, 5, device=DEVICE)).sum().backward()
                 optimizer.step()
+        self.assert_alike(model)
 
     def test_first_steps_may_come_in_any_order(self):
         pairs = []
@@ -78,6 +85,7 @@ class Alike(Case):
             for _, optimizer in pairs if hvd.rank() % 2 else reversed(pairs):
                 optimizer.step()
                 optimizer.zero_grad()
+        self.assert_alike(*[model for model, _ in pairs])
 
     def test_a_rank_that_leaves_early_does_not_end_the_comparison_with_an_error(self):
         check = StartCheck(hvd.global_process_set, 'broadcast')
@@ -112,6 +120,7 @@ class Alike(Case):
         model(torch.ones(2, 5, device=DEVICE)).sum().backward()
         model.requires_grad_(False)
         optimizer.step()
+        self.assert_alike(model)
 
     def test_a_variable_turns_it_off(self):
         off = {'HVD_CHECK_PARAMETERS': '0'} if hvd.rank() == 0 else {}

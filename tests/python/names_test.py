@@ -33,7 +33,7 @@ class Absent(unittest.TestCase):
                 ('horovod.spark', 'horovod.run()'), ('horovod.spark.torch', 'horovod.run()'),
                 ('horovod.spark.common.backend', 'Spark'), ('horovod.ray', 'hvdrun'),
                 ('horovod.ray.elastic_v2', 'hvdrun'), ('horovod.runner.gloo_run', 'hvdrun'),
-                ('horovod.runner.mpi_run', 'mpirun'), ('horovod.runner.http.http_server', 'PMIx'),
+                ('horovod.runner.mpi_run', 'mpirun'), ('horovod.runner.http.http_server', 'hvdrun'),
                 ('horovod.runner.elastic.driver', 'srun --hvd=elastic'),
                 ('horovod.runner.common.util.config_parser', '--config-file'),
                 ('horovod.runner.common.service.compute_service', 'tensorflow.data'),

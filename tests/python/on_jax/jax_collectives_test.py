@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Collectives on pytrees, within and outside jax.jit, and what they refuse."""
 
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -104,7 +106,10 @@ class Others(Case):
         self.assertEqual(hvd.allgather_object(hvd.rank()), list(range(hvd.size())))
 
     def test_barrier(self):
+        before = time.monotonic()
         hvd.barrier()
+        moments = hvd.allgather_object((before, time.monotonic()))
+        self.assertLessEqual(max(begin for begin, _ in moments), min(end for _, end in moments))
 
 
 class Refused(Case):
