@@ -55,7 +55,7 @@ lab()
 {
     "$bench" --lab --servers 1,2 --per-server 1 --backends gloo,alone --model conv --batch 4 --steps 2 --turns 1 \
         --sizes 1K,64K --peers "gloo=$python" --python "$python" --hvd-bench "$bench" --out "$work/lab" \
-        --launch "$work/launch {ranks} {layout}" >"$work/out" 2>&1
+        --launch "$work/launch {ranks} {layout}" "$@" >"$work/out" 2>&1
 }
 
 lab
@@ -69,6 +69,11 @@ cp "$work/lab/jobs.csv" "$work/kept"
 lab && [ "$(wc -l <"$work/started")" -eq 6 ] && head -n 3 "$work/lab/jobs.csv" | cmp -s - "$work/kept" &&
     grep -q '^3 jobs to run, .*, and 2 are in ' "$work/out"
 report $? 'the same command goes on with the jobs that have not run'
+cp "$work/out" "$work/finished"
+! lab --batch 8 && grep -q 'has jobs with --batch 4, not 8: give that option' "$work/out" &&
+    [ "$(wc -l <"$work/started")" -eq 6 ]
+report $? 'a lab with other options does not mix its rows with those of an earlier one'
+cp "$work/finished" "$work/out"
 
 "$python" - "$work/lab" >>"$work/out" 2>&1 <<'EOF'
 import csv, os, sys

@@ -35,6 +35,7 @@ import json
 import os
 import shlex
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -106,7 +107,7 @@ def parse():
     parser.add_argument('--backends', type=one_of_each(backend), default=['hvd', 'gloo'],
                         help='backends that train, see above; default hvd,gloo')
     parser.add_argument('--peers', help='peers of allreduce, as in --vs; default gloo, in the Python of --python')
-    parser.add_argument('--model', default='mlp', choices=MODELS)
+    parser.add_argument('--model', default='mlp', choices=MODELS, help='the network, default mlp')
     parser.add_argument('--batch', type=whole, metavar='N', default=32,
                         help='samples of each process per step, default 32')
     parser.add_argument('--steps', metavar='N', type=whole, default=30, help='steps of a job, default 30')
@@ -222,6 +223,10 @@ def default_launch():
     return 'hvdrun -np {ranks}'
 
 
+def goes_on(options):
+    return f'the same command goes on with the jobs that are not in {options.out}'
+
+
 def launch(options, servers, per_server, command, **env):
     words = shlex.split(options.launch.format(servers=servers, per_server=per_server,
                                               ranks=servers * per_server,
@@ -235,7 +240,7 @@ def launch(options, servers, per_server, command, **env):
                        f'{shlex.join(words + command)}') from error
     if done.returncode:
         raise LabError(f'a job failed with status {done.returncode}: '
-                       f'{shlex.join(words + command)}\n{done.stdout}')
+                       f'{shlex.join(words + command)}\n{done.stdout}\n{goes_on(options)}')
 
 
 def python_of(options, name):
@@ -314,6 +319,19 @@ class Jobs:
         """Returns the jobs to run, as (turn, job)."""
         return [(turn, job) for turn in range(1, self.options.turns + 1)
                 for job in training_jobs(self.options) if self.key(turn, job) not in self.known]
+
+    def check(self):
+        """Refuses a directory with jobs of another lab, whose rows would mix with these in the same tables."""
+        names = {name.partition('=')[0]: name for name, _, _ in training_jobs(self.options)}
+        for key in self.known:
+            kept = dict(zip(JOB, key))
+            name = names.get(kept['backend'])
+            ours = dict(zip(JOB, self.key(1, (name, 1, 1)))) if name else {}
+            for column in ('python', 'model', 'batch', 'steps', 'launch'):
+                if ours and ours[column] != kept[column]:
+                    raise LabError(f'{self.path} has jobs with --{column} {shlex.quote(kept[column])}, not '
+                                   f'{shlex.quote(ours[column])}: give that option to go on with them, '
+                                   'or another --out')
 
     def add(self, turn, job, seconds):
         key = self.key(turn, job)
@@ -471,6 +489,7 @@ def draw_only(options):
 
 def make(options):
     trainings, allreduces = Jobs(options), Allreduces(options)
+    trainings.check()
     python = plotting_python(options)
     left = len(trainings.left()) + len(allreduces.left())
     every = len(training_jobs(options)) * options.turns + len(allreduces.layouts)
@@ -488,14 +507,14 @@ def make(options):
 
 
 def main():
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `hvd-bench --lab | head` ends without a traceback
     options = parse()
     try:
         (draw_only if options.draw else make)(options)
     except LabError as error:
         sys.exit(f'hvd-bench --lab: {error}')
     except KeyboardInterrupt:
-        print(f'interrupted; the same command goes on with the jobs that are not in {options.out}',
-              file=sys.stderr)
+        print(f'interrupted; {goes_on(options)}', file=sys.stderr)
         sys.exit(130)
 
 

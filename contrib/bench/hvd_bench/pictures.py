@@ -59,7 +59,7 @@ def draw_bars(axes, groups, bars):
         drawn = axes.bar([position + shift for position in values], list(values.values()), width,
                          color=colour_of(who), label=label_of(who))
         if len(bars) <= MOST_NUMBERED_BARS:
-            axes.bar_label(drawn, [f'{value:.3g}' for value in values.values()], fontsize='x-small')
+            axes.bar_label(drawn, [f'{value:.3g}' if value < 1000 else f'{value:.0f}' for value in values.values()], fontsize='x-small')
     axes.set_xlim(-0.6, len(groups) - 0.4)
     axes.margins(y=0.12)
 
