@@ -2,6 +2,7 @@
 /* Runs init, put, commit, collect and finalize; names the missing ranks. */
 #include "pmix_boot/pmix_modex.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <pmix.h>
 #include <poll.h>
@@ -9,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
 #include "pmix_boot/launch_env.h"
@@ -41,6 +44,7 @@ struct round {
     int size;
     int timeout_ms;
     int stop_fd;
+    int collected_fd; /* an eventfd: all values have come, or the time is up */
     struct hvd_collect *collect; /* may still get answers until PMIx is finalized */
 };
 
@@ -197,13 +201,18 @@ static int find_place(struct round *round, const struct hvd_modex_query *query,
                               &round->size, err);
 }
 
-/* Runs in a thread of its own, which is cancelled when the values have been collected. */
+/* Runs in a thread of its own until the values have been collected. */
 static void *stop_collect(void *argument)
 {
     struct round *round = argument;
-    struct pollfd stop = {.fd = round->stop_fd, .events = POLLIN};
+    struct pollfd events[] = {{.fd = round->stop_fd, .events = POLLIN},
+                              {.fd = round->collected_fd, .events = POLLIN}};
+    int ready;
 
-    if (poll(&stop, 1, -1) > 0) {
+    do {
+        ready = poll(events, 2, -1);
+    } while (ready < 0 && errno == EINTR);
+    if (ready > 0 && events[1].revents == 0) {
         hvd_collect_stop(round->collect);
     }
     return NULL;
@@ -214,13 +223,19 @@ static void *stop_collect(void *argument)
 static int collect_values(struct round *round)
 {
     pthread_t thread;
-    const bool has_thread = pthread_create(&thread, NULL, stop_collect, round) == 0;
-    const int missing =
-        hvd_collect_run(round->collect, choose_fence_ms(round), round->timeout_ms);
+    bool has_thread;
+    int missing;
 
+    round->collected_fd = eventfd(0, EFD_CLOEXEC);
+    has_thread = round->collected_fd >= 0 &&
+                 pthread_create(&thread, NULL, stop_collect, round) == 0;
+    missing = hvd_collect_run(round->collect, choose_fence_ms(round), round->timeout_ms);
     if (has_thread) {
-        pthread_cancel(thread);
+        (void)eventfd_write(round->collected_fd, 1);
         pthread_join(thread, NULL);
+    }
+    if (round->collected_fd >= 0) {
+        close(round->collected_fd);
     }
     return missing;
 }
