@@ -122,6 +122,14 @@ class Alike(Case):
         optimizer.step()
         self.assert_alike(model)
 
+    def test_parameters_may_have_any_names(self):
+        model = torch.nn.ModuleDict({'hvd': make_model(hvd.rank())})
+        optimizer = hvd.DistributedOptimizer(
+            torch.optim.SGD(model.parameters(), lr=0.1), model.named_parameters())
+        model['hvd'](torch.ones(2, 5, device=DEVICE)).sum().backward()
+        optimizer.step()
+        self.assertTrue(all(name.startswith('hvd.') for name, _ in model.named_parameters()))
+
     def test_a_variable_turns_it_off(self):
         off = {'HVD_CHECK_PARAMETERS': '0'} if hvd.rank() == 0 else {}
         with unittest.mock.patch.dict(os.environ, off):

@@ -64,7 +64,7 @@ class StartCheck:
                 requests.synchronize(self._handle)
                 self._warn_if_different()
             elif (parameters := named()):
-                name = f'{min(parameters)}.start'
+                name = f'start.{min(parameters)}'
                 self._is_over = not requests.is_first(self._process_set.process_set_id, name)
                 if not self._is_over:
                     self._start(checksum(parameters.values()), name)
