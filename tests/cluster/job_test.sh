@@ -69,7 +69,7 @@ mpi_beside_hvd()
 
 mpi_sums()
 {
-    job --mpi=pmix "${@:2}" /usr/bin/python3 mpi.py "$1" 2>&1 | sort | paste -sd ' '
+    job --quiet --mpi=pmix "${@:2}" /usr/bin/python3 mpi.py "$1" 2>&1 | sort | paste -sd ' '
 }
 
 # check_nodes SCRIPT: runs it in two ranks on each of two nodes; its output is also in $work/check.

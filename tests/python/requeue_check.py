@@ -114,6 +114,9 @@ def check_not_requeued(report):
 
 
 def check_refused(report):
+    run = Run(answer='kill -TERM $$')
+    report.line(run.has(0, [SHOW, REQUEUE], 'hvd: job 12 is requeued'),
+                'the job is requeued even if Slurm ends scontrol before it can tell', run)
     run = Run(answer='echo "slurm_requeue error: Job is busy" >&2; exit 1')
     report.line(run.has(1, [SHOW, REQUEUE], 'hvd: the job is not requeued: scontrol requeue: slurm_requeue '
                         'error: Job is busy'), 'a refusal of Slurm is an error', run)

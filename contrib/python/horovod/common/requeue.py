@@ -59,6 +59,10 @@ def _say(text):
     print(f'hvd: {text}', file=sys.stderr, flush=True)
 
 
+class _EndedBySlurm(OSError):
+    """A signal has ended scontrol."""
+
+
 def _scontrol(*words):
     """Runs scontrol and returns what it prints. Raises OSError if it fails."""
     try:
@@ -67,6 +71,8 @@ def _scontrol(*words):
                              universal_newlines=True, timeout=_SCONTROL_SECONDS)
     except subprocess.TimeoutExpired:
         raise OSError(f'scontrol {words[0]} has not ended within {_SCONTROL_SECONDS} s') from None
+    if run.returncode < 0:
+        raise _EndedBySlurm(f'scontrol {words[0]}: ended by signal {-run.returncode}')
     if run.returncode != 0:
         raise OSError(f'scontrol {words[0]}: {(run.stderr or run.stdout).strip()}')
     return run.stdout
@@ -118,7 +124,10 @@ def _requeue(answer):
     elif answer == signal.SIGTERM and 'JobState=CANCELLED' in _facts(job):
         _say(f'job {job} is not requeued, because it was cancelled')
     else:
-        _scontrol('requeue', job)
+        try:
+            _scontrol('requeue', job)
+        except _EndedBySlurm:
+            pass  # Slurm kills the step, and scontrol with it, as soon as it has taken the request
         _say(f'job {job} is requeued')
 
 
