@@ -14,7 +14,7 @@ import sys
 import pictures
 
 TEXT = ('backend', 'model')  # other columns are numbers
-# Of servers.
+# The style of a line tells the number of servers.
 LINES = ('-', '--', ':', '-.')
 
 
