@@ -331,7 +331,10 @@ int hvd_roster_end(struct hvd_roster *roster, const struct hvd_missing_end *end)
     const struct hvd_roster_slot slot = {.number = end->rank, .end = *end};
 
     /* only the start of the first generation depends on ended processes */
-    return roster->generation > 0 ? 0 : add_slot(&roster->ended, &slot);
+    if (roster->generation > 0 || find_slot(&roster->ended, end->rank) >= 0) {
+        return 0;
+    }
+    return add_slot(&roster->ended, &slot);
 }
 
 void hvd_roster_expect(struct hvd_roster *roster, int count)

@@ -14,46 +14,24 @@
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/rendezvous/board.h"
+#include "pmix_boot/rendezvous/connection.h"
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/rendezvous/slurm_kill.h"
 #include "pmix_boot/sock/socket.h"
 
-/* A rank greets at once. A connection that has sent nothing after this time is closed. */
-static const int64_t greeting_ms = 5000;
-/* After greeting, a rank may take long to prove that it has the key, on a busy or
- * swapping node. If the connection is closed meanwhile, the rank must connect again. The
- * number of strangers that know the greeting is limited. */
-static const int64_t proof_ms = 60000;
 /* How long to accept nothing after the process ran out of descriptors. */
 static const int64_t full_ms = 100;
 
 enum {
-    HOST_BYTES = 256,
     /* connections without proof, in addition to those of ranks that start at once */
     STRANGERS = 64,
-};
-
-struct connection {
-    struct hvd_channel *channel;
-    int64_t since_ms;
-    uint64_t number; /* position in the order of arrival */
-    bool is_proven; /* the peer has proved that it has the key */
-    bool is_member; /* the peer is in the roster, by its descriptor */
-    bool has_asked; /* the peer waits for a note that has not been posted */
-    uint32_t subject; /* the subject of that note */
-    bool watches; /* the peer wants to know of ranks that end before init */
-    bool is_over;
-    char host[HOST_BYTES];
-    struct hvd_rendezvous_process process;
-    void *card;
-    size_t card_bytes;
 };
 
 struct service {
     const struct hvd_rendezvous_service_config *config;
     struct hvd_roster roster;
     struct hvd_board board;
-    struct connection *connections;
+    struct hvd_connection *connections;
     size_t count;
     uint64_t arrived; /* number of connections so far */
     /* accept nothing until then, for lack of descriptors; 0 while accepting */
@@ -69,7 +47,7 @@ struct service {
 
 /* --- messages to ranks --- */
 
-static struct connection *find_connection(struct service *service, int id)
+static struct hvd_connection *find_connection(struct service *service, int id)
 {
     for (size_t i = 0; i < service->count; i++) {
         if (hvd_channel_fd(service->connections[i].channel) == id) {
@@ -82,7 +60,7 @@ static struct connection *find_connection(struct service *service, int id)
 static void send_to(struct service *service, int id, uint32_t type, const void *data,
                     size_t bytes)
 {
-    struct connection *connection = find_connection(service, id);
+    struct hvd_connection *connection = find_connection(service, id);
 
     if (connection != NULL &&
         hvd_channel_send(connection->channel, type, data, bytes) < 0) {
@@ -101,7 +79,8 @@ static void send_to_running(struct service *service, uint32_t type, const void *
 }
 
 /* Removes a member. Returns its rank in the running generation, or -1. */
-static int32_t remove_member(struct service *service, const struct connection *connection)
+static int32_t remove_member(struct service *service,
+                             const struct hvd_connection *connection)
 {
     const int id = hvd_channel_fd(connection->channel);
     const struct hvd_member *member = hvd_roster_find(&service->roster, id);
@@ -117,7 +96,7 @@ static int32_t remove_member(struct service *service, const struct connection *c
     return hvd_roster_remove(&service->roster, id, connection->host, hvd_clock_ms());
 }
 
-static void remove_connection(struct service *service, struct connection *connection)
+static void remove_connection(struct service *service, struct hvd_connection *connection)
 {
     const int32_t rank = connection->is_member ? remove_member(service, connection) : -1;
 
@@ -126,9 +105,7 @@ static void remove_connection(struct service *service, struct connection *connec
         hvd_log(HVD_LOG_INFO, "elastic: rank %d on %s is gone", (int)rank,
                 connection->host);
     }
-    hvd_channel_destroy(connection->channel);
-    /* The analyzer does not see that the last connection takes the place of this one: */
-    free(connection->card); /* NOLINT(clang-analyzer-unix.Malloc) */
+    hvd_connection_finish(connection);
     *connection = service->connections[--service->count];
 }
 
@@ -160,7 +137,7 @@ static char *make_formed(struct service *service, const int *ids, int size, size
     }
     fwrite(&head, sizeof(head), 1, out);
     for (int rank = 0; rank < size; rank++) {
-        const struct connection *connection = find_connection(service, ids[rank]);
+        const struct hvd_connection *connection = find_connection(service, ids[rank]);
         uint64_t card_bytes = connection->card_bytes;
 
         fwrite(&card_bytes, sizeof(card_bytes), 1, out);
@@ -274,7 +251,7 @@ static void drop_members(struct service *service, const struct hvd_roster_step *
 {
     for (int i = 0; i < step->count; i++) {
         const struct hvd_member *member = hvd_roster_find(&service->roster, step->ids[i]);
-        struct connection *connection = find_connection(service, step->ids[i]);
+        struct hvd_connection *connection = find_connection(service, step->ids[i]);
 
         hvd_log(HVD_LOG_WARN,
                 "elastic: rank %d on %s (pid %d) %s; the others go on without it",
@@ -340,30 +317,8 @@ static int act_on_roster(struct service *service, int64_t *again_ms)
 
 /* --- messages from ranks --- */
 
-/* Takes the host name and the card, which make up the rest of a message. */
-static int take_card(struct connection *connection, const char *data, size_t bytes,
-                     uint32_t host_bytes, uint64_t card_bytes)
-{
-    void *card;
-
-    if (host_bytes >= HOST_BYTES || bytes < host_bytes ||
-        bytes - host_bytes != card_bytes) {
-        return HVD_ERR_NET;
-    }
-    card = malloc(card_bytes + 1);
-    if (card == NULL) {
-        return HVD_ERR_NOMEM;
-    }
-    memcpy(card, data + host_bytes, card_bytes);
-    free(connection->card);
-    connection->card = card;
-    connection->card_bytes = card_bytes;
-    snprintf(connection->host, sizeof(connection->host), "%.*s", (int)host_bytes, data);
-    return 0;
-}
-
 /* Adds the connection to the roster when it sends its first message for the roster. */
-static int admit_connection(struct service *service, struct connection *connection)
+static int admit_connection(struct service *service, struct hvd_connection *connection)
 {
     if (connection->is_member) {
         return 0;
@@ -375,7 +330,7 @@ static int admit_connection(struct service *service, struct connection *connecti
     return 0;
 }
 
-static int take_join(struct service *service, struct connection *connection,
+static int take_join(struct service *service, struct hvd_connection *connection,
                      const struct hvd_channel_message *message)
 {
     const int id = hvd_channel_fd(connection->channel);
@@ -395,9 +350,9 @@ static int take_join(struct service *service, struct connection *connection,
         message->bytes - sizeof(head) < list_bytes) {
         return HVD_ERR_NET;
     }
-    status = take_card(connection, data + sizeof(head) + list_bytes,
-                       message->bytes - sizeof(head) - list_bytes, head.host_bytes,
-                       head.card_bytes);
+    status = hvd_connection_take_card(connection, data + sizeof(head) + list_bytes,
+                                      message->bytes - sizeof(head) - list_bytes,
+                                      head.host_bytes, head.card_bytes);
     if (status == 0) {
         status = admit_connection(service, connection);
     }
@@ -431,7 +386,7 @@ static int take_join(struct service *service, struct connection *connection,
     return 0;
 }
 
-static int take_ready(struct service *service, struct connection *connection)
+static int take_ready(struct service *service, struct hvd_connection *connection)
 {
     int status = admit_connection(service, connection);
 
@@ -443,7 +398,7 @@ static int take_ready(struct service *service, struct connection *connection)
 
 /* Ends the job if a rank of the running generation succeeds. The success of other
  * processes means nothing. */
-static void take_done(struct service *service, const struct connection *connection)
+static void take_done(struct service *service, const struct hvd_connection *connection)
 {
     const struct hvd_member *member =
         hvd_roster_find(&service->roster, hvd_channel_fd(connection->channel));
@@ -459,7 +414,7 @@ static void answer_asked(struct service *service)
     char data[sizeof(struct hvd_rendezvous_note) + HVD_BOARD_NOTE_BYTES];
 
     for (size_t i = 0; i < service->count; i++) {
-        struct connection *one = &service->connections[i];
+        struct hvd_connection *one = &service->connections[i];
         const struct hvd_rendezvous_note head = {.subject = one->subject};
         const struct hvd_board_note *note =
             one->has_asked ? hvd_board_find(&service->board, one->subject) : NULL;
@@ -474,7 +429,7 @@ static void answer_asked(struct service *service)
     }
 }
 
-static int take_note(struct service *service, struct connection *connection,
+static int take_note(struct service *service, struct hvd_connection *connection,
                      const struct hvd_channel_message *message)
 {
     struct hvd_rendezvous_note head;
@@ -505,18 +460,8 @@ static void send_end(struct service *service, int id, const struct hvd_missing_e
     send_to(service, id, HVD_RENDEZVOUS_ENDED, end, sizeof(*end));
 }
 
-static bool has_ended(const struct hvd_roster *roster, int rank)
-{
-    for (int i = 0; i < roster->ended.count; i++) {
-        if (roster->ended.all[i].number == rank) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Tells the rank itself, which waits for that before it ends, and all that watch. */
-static int take_end(struct service *service, const struct connection *connection,
+static int take_end(struct service *service, const struct hvd_connection *connection,
                     const struct hvd_channel_message *message)
 {
     const int id = hvd_channel_fd(connection->channel);
@@ -527,8 +472,7 @@ static int take_end(struct service *service, const struct connection *connection
     }
     memcpy(&end, message->data, sizeof(end));
     end.host[sizeof(end.host) - 1] = '\0';
-    if (!has_ended(&service->roster, end.rank) &&
-        hvd_roster_end(&service->roster, &end) < 0) {
+    if (hvd_roster_end(&service->roster, &end) < 0) {
         return HVD_ERR_NOMEM;
     }
     for (size_t i = 0; i < service->count; i++) {
@@ -540,7 +484,7 @@ static int take_end(struct service *service, const struct connection *connection
     return 0;
 }
 
-static int take_watch(struct service *service, struct connection *connection)
+static int take_watch(struct service *service, struct hvd_connection *connection)
 {
     const int id = hvd_channel_fd(connection->channel);
 
@@ -551,7 +495,7 @@ static int take_watch(struct service *service, struct connection *connection)
     return 0;
 }
 
-static int take_message(struct service *service, struct connection *connection,
+static int take_message(struct service *service, struct hvd_connection *connection,
                         const struct hvd_channel_message *message)
 {
     switch (message->type) {
@@ -574,7 +518,7 @@ static int take_message(struct service *service, struct connection *connection,
     }
 }
 
-static void serve_connection(struct service *service, struct connection *connection)
+static void serve_connection(struct service *service, struct hvd_connection *connection)
 {
     struct hvd_channel_message message;
     int alive = hvd_channel_progress(connection->channel);
@@ -590,40 +534,17 @@ static void serve_connection(struct service *service, struct connection *connect
 
 /* --- connecting and leaving --- */
 
-/* Returns the connection to drop first among those without proof: the oldest that has
- * sent no header, because a rank sends one at once; else the oldest. NULL if there is
- * none. */
-static struct connection *least_stranger(struct service *service, size_t *strangers)
-{
-    struct connection *least = NULL;
-
-    *strangers = 0;
-    for (size_t i = 0; i < service->count; i++) {
-        struct connection *one = &service->connections[i];
-        bool has_begun = hvd_channel_has_begun(one->channel);
-        bool is_less;
-
-        if (one->is_proven) {
-            continue;
-        }
-        *strangers += 1;
-        is_less = least == NULL || has_begun < hvd_channel_has_begun(least->channel) ||
-                  (has_begun == hvd_channel_has_begun(least->channel) &&
-                   one->number < least->number);
-        least = is_less ? one : least;
-    }
-    return least;
-}
-
 /* Drops one connection without proof if there are more than `most`. Reads what has
  * arrived from a connection before it drops it: a rank's proof may have arrived after the
  * last poll. Returns whether it dropped one. */
 static bool drop_stranger(struct service *service, size_t most)
 {
-    struct connection *least;
+    struct hvd_connection *least;
     size_t strangers;
 
-    while ((least = least_stranger(service, &strangers)) != NULL && strangers > most) {
+    while ((least = hvd_connection_least_stranger(service->connections, service->count,
+                                                  &strangers)) != NULL &&
+           strangers > most) {
         const bool had_begun = hvd_channel_has_begun(least->channel);
 
         serve_connection(service, least);
@@ -638,7 +559,7 @@ static bool drop_stranger(struct service *service, size_t most)
 
 static void add_connection(struct service *service, int fd)
 {
-    struct connection *grown =
+    struct hvd_connection *grown =
         realloc(service->connections, (service->count + 1) * sizeof(*grown));
     struct pollfd *polls = realloc(service->polls, (service->count + 3) * sizeof(*polls));
 
@@ -649,7 +570,7 @@ static void add_connection(struct service *service, int fd)
         return;
     }
     grown[service->count] =
-        (struct connection){.since_ms = hvd_clock_ms(), .number = service->arrived++};
+        (struct hvd_connection){.since_ms = hvd_clock_ms(), .number = service->arrived++};
     if (hvd_channel_create(fd, HVD_CHANNEL_SERVICE, service->config->key,
                            &grown[service->count].channel) == 0) {
         service->count++;
@@ -687,23 +608,15 @@ static void accept_one(struct service *service)
     }
 }
 
-static bool is_too_late(const struct connection *connection, int64_t now_ms)
-{
-    const int64_t limit_ms =
-        hvd_channel_has_begun(connection->channel) ? proof_ms : greeting_ms;
-
-    return !connection->is_proven && now_ms - connection->since_ms > limit_ms;
-}
-
 static void remove_dead(struct service *service)
 {
     int64_t now = hvd_clock_ms();
     size_t i = 0;
 
     while (i < service->count) {
-        struct connection *connection = &service->connections[i];
+        struct hvd_connection *connection = &service->connections[i];
 
-        if (connection->is_over || is_too_late(connection, now)) {
+        if (connection->is_over || hvd_connection_is_late(connection, now)) {
             remove_connection(service, connection);
             /* while the others were told, one of them may have turned out to be gone */
             i = 0;
@@ -803,8 +716,8 @@ static int wait_ms(const struct service *service, int64_t again_ms)
     if (again_ms >= 0 && left < 0) {
         left = 0;
     }
-    if (has_stranger && (left < 0 || left > greeting_ms)) {
-        left = greeting_ms;
+    if (has_stranger && (left < 0 || left > HVD_CONNECTION_GREETING_MS)) {
+        left = HVD_CONNECTION_GREETING_MS;
     }
     if (service->closed_until_ms > 0 && (left < 0 || left > full_ms)) {
         left = full_ms;
@@ -847,8 +760,7 @@ int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *confi
         status = act_on_roster(&service, &again_ms);
     }
     for (size_t i = 0; i < service.count; i++) {
-        hvd_channel_destroy(service.connections[i].channel);
-        free(service.connections[i].card);
+        hvd_connection_finish(&service.connections[i]);
     }
     free(service.connections);
     free(service.polls);

@@ -155,8 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     serve_all(&service);
     for (size_t i = 0; i < service.count; i++) {
-        hvd_channel_destroy(service.connections[i].channel);
-        free(service.connections[i].card);
+        hvd_connection_finish(&service.connections[i]);
     }
     free(service.connections);
     free(service.polls);
