@@ -41,23 +41,26 @@ static void close_descriptors(void)
 
 /* Replaces the forked child by hvd-rendezvous. If that fails, the child prints the reason
  * as an answer, "no REASON". */
-static void become_program(const char *program, const char *service,
+static void become_program(const struct hvd_spank_service_question *question,
                            const char *host_port, int output)
 {
     char variable[sizeof(HVD_ENV_RENDEZVOUS) + 640];
     char line[LINE_BYTES];
-    char *const arguments[] = {(char *)program, host_port[0] != '\0' ? "post" : "ask",
+    char rank[16];
+    char *const arguments[] = {(char *)question->program,
+                               host_port[0] != '\0' ? "post" : "ask", rank,
                                host_port[0] != '\0' ? (char *)host_port : NULL, NULL};
     char *const environment[] = {variable, NULL};
     int length;
 
-    snprintf(variable, sizeof(variable), HVD_ENV_RENDEZVOUS "=%s", service);
+    snprintf(variable, sizeof(variable), HVD_ENV_RENDEZVOUS "=%s", question->service);
+    snprintf(rank, sizeof(rank), "%d", question->rank);
     if (dup2(output, STDOUT_FILENO) == STDOUT_FILENO) {
         close_descriptors();
-        execve(program, arguments, environment);
+        execve(question->program, arguments, environment);
     }
-    length = snprintf(line, sizeof(line), "no cannot start %.300s: %s\n", program,
-                      strerror(errno));
+    length = snprintf(line, sizeof(line), "no cannot start %.300s: %s\n",
+                      question->program, strerror(errno));
     (void)!write(STDOUT_FILENO, line, (size_t)length);
     _exit(EXIT_FAILURE);
 }
@@ -106,7 +109,7 @@ static int start_program(const struct hvd_spank_service_question *question,
     }
     child = fork();
     if (child == 0) {
-        become_program(question->program, question->service, host_port, ends[1]);
+        become_program(question, host_port, ends[1]);
     }
     close(ends[1]);
     if (child < 0) {

@@ -11,6 +11,7 @@
 struct hvd_spank_service_question {
     const char *program; /* path of hvd-rendezvous */
     const char *service; /* HOST:PORT:KEY */
+    int rank; /* of the task that asks */
     int timeout_ms; /* how long to wait for the program's answer */
 };
 

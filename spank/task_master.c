@@ -60,6 +60,7 @@ static int ask_service(const struct hvd_spank_task *task,
     const struct hvd_spank_service_question question = {
         .program = task->plugin->rendezvous_program,
         .service = service,
+        .rank = task->rank,
         .timeout_ms = HANG_MS,
     };
 

@@ -5,9 +5,10 @@
  *
  * The plugin in a task does not link libsodium, and starts this program instead:
  *
- *   hvd-rendezvous post "ADDRESS PORT PORT"    tells the service of HVD_RENDEZVOUS where
- *                                              rank 0 serves the stores of torch and JAX
- *   hvd-rendezvous ask                         waits for that address
+ *   hvd-rendezvous post RANK "ADDRESS PORT PORT"
+ *                              tells the service of HVD_RENDEZVOUS where rank 0 serves the
+ *                              stores of torch and JAX
+ *   hvd-rendezvous ask RANK    waits for that address
  *
  * Both print "at ADDRESS PORT PORT", or "no REASON", which the plugin shows the user.
  * slurm_kill.h describes the other uses. */
@@ -116,7 +117,7 @@ static int print_reason(const char *reason)
 }
 
 /* Posts a note, or asks for it if text is NULL. */
-static int exchange_note(const char *text)
+static int exchange_note(int rank, const char *text)
 {
     const char *address = getenv(HVD_ENV_RENDEZVOUS);
     char found[HVD_BOARD_NOTE_BYTES + 1] = "";
@@ -130,11 +131,11 @@ static int exchange_note(const char *text)
         return print_reason("libsodium does not start");
     }
     if (text != NULL) {
-        status = hvd_rendezvous_note_post(address, HVD_BOARD_MASTER, text,
+        status = hvd_rendezvous_note_post(address, HVD_BOARD_MASTER, rank, text,
                                           NOTE_TIMEOUT_MS, &err);
         snprintf(found, sizeof(found), "%s", text);
     } else {
-        status = hvd_rendezvous_note_ask(address, HVD_BOARD_MASTER, NOTE_TIMEOUT_MS,
+        status = hvd_rendezvous_note_ask(address, HVD_BOARD_MASTER, rank, NOTE_TIMEOUT_MS,
                                          found, &err);
     }
     if (status < 0) {
@@ -161,11 +162,11 @@ int main(int argc, char **argv)
     struct hvd_error err;
     uint16_t port = 0;
 
-    if (argc == 3 && strcmp(argv[1], "post") == 0) {
-        return exchange_note(argv[2]);
+    if (argc == 4 && strcmp(argv[1], "post") == 0) {
+        return exchange_note(atoi(argv[2]), argv[3]);
     }
-    if (argc == 2 && strcmp(argv[1], "ask") == 0) {
-        return exchange_note(NULL);
+    if (argc == 3 && strcmp(argv[1], "ask") == 0) {
+        return exchange_note(atoi(argv[2]), NULL);
     }
     if (argc == 7 && strcmp(argv[1], "kill-by-srun") == 0) {
         return hvd_rendezvous_slurm_kill_by_srun(argv + 2);

@@ -6,6 +6,8 @@
 
 #include <stdint.h>
 
+#include "pmix_boot/rendezvous/missing.h"
+
 enum hvd_rendezvous_message {
     /* from a rank: it is ready to begin, struct hvd_rendezvous_join; answered by FORMED
      * or REFUSED */
@@ -17,10 +19,10 @@ enum hvd_rendezvous_message {
     /* to a rank: an int32_t, a rank of its generation that is gone */
     HVD_RENDEZVOUS_LOST,
     HVD_RENDEZVOUS_UPDATED, /* to a rank: a uint32_t, changes of enum hvd_roster_change */
-    /* from a process: posts a value for the others; struct hvd_rendezvous_note and the
-     * value */
+    /* from the plugin in a task: posts a value for the others; struct
+     * hvd_rendezvous_note and the value */
     HVD_RENDEZVOUS_POST,
-    /* from a process: waits for a posted value; struct hvd_rendezvous_note */
+    /* from the plugin in a task: waits for a posted value; struct hvd_rendezvous_note */
     HVD_RENDEZVOUS_ASK,
     /* answers POST and ASK once there is a value; the same data as POST */
     HVD_RENDEZVOUS_NOTE,
@@ -37,6 +39,8 @@ enum hvd_rendezvous_message {
 
 struct hvd_rendezvous_note {
     uint32_t subject; /* an enum hvd_board_subject */
+    int32_t rank; /* the task's rank, and its host; not set in answers */
+    char host[HVD_MISSING_HOST_BYTES]; /* NUL-terminated */
 };
 
 /* The facts needed to kill a rank. */

@@ -3,8 +3,32 @@
 #include "pmix_boot/rendezvous/missing.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+
+int hvd_missing_hosts_set(struct hvd_missing_hosts *hosts, int rank, const char *host)
+{
+    if (rank >= hosts->count) {
+        const size_t bytes = sizeof(*hosts->host);
+        char(*grown)[HVD_MISSING_HOST_BYTES] =
+            realloc(hosts->host, ((size_t)rank + 1) * bytes);
+
+        if (grown == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        memset(grown + hosts->count, 0, (size_t)(rank + 1 - hosts->count) * bytes);
+        hosts->host = grown;
+        hosts->count = rank + 1;
+    }
+    snprintf(hosts->host[rank], sizeof(hosts->host[rank]), "%s", host);
+    return 0;
+}
+
+const char *hvd_missing_hosts_find(const struct hvd_missing_hosts *hosts, int rank)
+{
+    return rank >= 0 && rank < hosts->count ? hosts->host[rank] : "";
+}
 
 void hvd_missing_add(struct hvd_missing *missing, int rank, const char *host)
 {

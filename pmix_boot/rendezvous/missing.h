@@ -24,6 +24,12 @@ struct hvd_missing {
     } range[HVD_MISSING_RANGES];
 };
 
+/* The hosts of the ranks of a launch, as far as they are known. Zeroed: none is. */
+struct hvd_missing_hosts {
+    char (*host)[HVD_MISSING_HOST_BYTES]; /* [count], by rank; empty: unknown */
+    int count;
+};
+
 /* The end of a rank. It is sent as it is. */
 struct hvd_missing_end {
     int32_t rank; /* the number that the launcher gave the process */
@@ -34,6 +40,12 @@ struct hvd_missing_end {
 /* Reasons for hvd_missing_fail. */
 #define HVD_MISSING_CALL "they have ended, hang, or never called init"
 #define HVD_MISSING_LIST HVD_MISSING_CALL " with the same list of ranks"
+
+/* Records the host of a rank; cuts off a long name. Returns 0 or HVD_ERR_NOMEM. */
+int hvd_missing_hosts_set(struct hvd_missing_hosts *hosts, int rank, const char *host);
+
+/* Finds the host of a rank; empty if it is unknown. Borrowed until the next set. */
+const char *hvd_missing_hosts_find(const struct hvd_missing_hosts *hosts, int rank);
 
 /* Adds a missing rank; host may be empty. Ranks in ascending order on one host become a
  * range. */

@@ -2,6 +2,7 @@
 #include "pmix_boot/rendezvous/note.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/rendezvous/call.h"
@@ -42,10 +43,19 @@ static int call(const char *address, const struct hvd_channel_message *question,
     return status;
 }
 
-int hvd_rendezvous_note_post(const char *address, enum hvd_board_subject subject,
-                             const char *text, int timeout_ms, struct hvd_error *err)
+static struct hvd_rendezvous_note make_head(enum hvd_board_subject subject, int rank)
 {
-    struct hvd_rendezvous_note head = {.subject = (uint32_t)subject};
+    struct hvd_rendezvous_note head = {.subject = (uint32_t)subject, .rank = rank};
+
+    gethostname(head.host, sizeof(head.host) - 1);
+    return head;
+}
+
+int hvd_rendezvous_note_post(const char *address, enum hvd_board_subject subject,
+                             int rank, const char *text, int timeout_ms,
+                             struct hvd_error *err)
+{
+    const struct hvd_rendezvous_note head = make_head(subject, rank);
     char data[sizeof(head) + HVD_BOARD_NOTE_BYTES];
     const size_t length = strlen(text);
     struct hvd_channel_message question = {HVD_RENDEZVOUS_POST, data,
@@ -60,11 +70,11 @@ int hvd_rendezvous_note_post(const char *address, enum hvd_board_subject subject
     return call(address, &question, timeout_ms, NULL, err);
 }
 
-int hvd_rendezvous_note_ask(const char *address, enum hvd_board_subject subject,
+int hvd_rendezvous_note_ask(const char *address, enum hvd_board_subject subject, int rank,
                             int timeout_ms, char text[HVD_BOARD_NOTE_BYTES + 1],
                             struct hvd_error *err)
 {
-    struct hvd_rendezvous_note head = {.subject = (uint32_t)subject};
+    const struct hvd_rendezvous_note head = make_head(subject, rank);
     struct hvd_channel_message question = {HVD_RENDEZVOUS_ASK, &head, sizeof(head)};
     int status = call(address, &question, timeout_ms, text, err);
 

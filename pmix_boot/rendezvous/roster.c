@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pmix_boot/rendezvous/roster.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -178,7 +179,7 @@ static void progress_rounds(struct hvd_roster *roster, int64_t now_ms,
         for (int end = 0; end < roster->ended.count; end++) {
             hvd_roster_round_end(round, &roster->ended.all[end].end);
         }
-        hvd_roster_round_expire(round, now_ms);
+        hvd_roster_round_expire(round, now_ms, &roster->hosts);
         if (round->here > 0 && round->failure.error.status != 0) {
             step->act = HVD_ROSTER_REFUSE;
         } else if (round->here > 0 && round->awaited == 0) {
@@ -213,6 +214,7 @@ void hvd_roster_finish(struct hvd_roster *roster)
     free(roster->rounds);
     free(roster->members);
     free(roster->ids);
+    free(roster->hosts.host);
     free(roster->ended.all);
     free(roster->leaving.all);
     *roster = (struct hvd_roster){0};
@@ -326,10 +328,22 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64
     return rank;
 }
 
+int hvd_roster_place(struct hvd_roster *roster, int rank, const char *host)
+{
+    if (rank < 0 || rank >= HVD_ROSTER_MOST_RANKS) {
+        return HVD_ERR_ARG;
+    }
+    return hvd_missing_hosts_set(&roster->hosts, rank, host);
+}
+
 int hvd_roster_end(struct hvd_roster *roster, const struct hvd_missing_end *end)
 {
-    const struct hvd_roster_slot slot = {.number = end->rank, .end = *end};
+    struct hvd_roster_slot slot = {.number = end->rank, .end = *end};
 
+    if (end->host[0] == '\0') {
+        snprintf(slot.end.host, sizeof(slot.end.host), "%s",
+                 hvd_missing_hosts_find(&roster->hosts, end->rank));
+    }
     /* only the start of the first generation depends on ended processes */
     if (roster->generation > 0 || find_slot(&roster->ended, end->rank) >= 0) {
         return 0;

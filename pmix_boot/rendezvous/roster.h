@@ -110,6 +110,7 @@ struct hvd_roster {
      * order of their ends. */
     struct hvd_roster_slots ended;
     /* used by static jobs */
+    struct hvd_missing_hosts hosts;
     struct hvd_roster_round **rounds;
     int round_count;
     /* used by elastic jobs */
@@ -179,6 +180,10 @@ void hvd_roster_ready(struct hvd_roster *roster, int id);
  * generation, or -1. */
 int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host,
                       int64_t now_ms);
+
+/* Records the host of a rank of a static job, for errors that name the rank. Returns 0,
+ * HVD_ERR_NOMEM, or HVD_ERR_ARG: no launch has such a rank. */
+int hvd_roster_place(struct hvd_roster *roster, int rank, const char *host);
 
 /* Records that the process of a slot has ended for good. The launcher, or the process
  * itself, may report this before the member is seen to leave, or even to join. Returns 0

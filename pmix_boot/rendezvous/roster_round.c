@@ -80,13 +80,16 @@ void hvd_roster_round_destroy(struct hvd_roster_round *round)
     free(round);
 }
 
-static void fail_late(struct hvd_roster_round *round)
+static void fail_late(struct hvd_roster_round *round,
+                      const struct hvd_missing_hosts *hosts)
 {
     struct hvd_missing missing = {0};
 
     for (int i = 0; i < round->count; i++) {
         if (round->places[i] == AWAITED) {
-            hvd_missing_add(&missing, rank_at(round, i), "");
+            const int rank = rank_at(round, i);
+
+            hvd_missing_add(&missing, rank, hvd_missing_hosts_find(hosts, rank));
         }
     }
     hvd_missing_fail(&missing, round->count, round->timeout_ms,
@@ -163,11 +166,12 @@ void hvd_roster_round_end(struct hvd_roster_round *round,
     }
 }
 
-void hvd_roster_round_expire(struct hvd_roster_round *round, int64_t now_ms)
+void hvd_roster_round_expire(struct hvd_roster_round *round, int64_t now_ms,
+                             const struct hvd_missing_hosts *hosts)
 {
     if (round->failure.error.status == 0 && round->awaited > 0 &&
         now_ms >= round->deadline_ms) {
-        fail_late(round);
+        fail_late(round, hosts);
     }
 }
 

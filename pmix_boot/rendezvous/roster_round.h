@@ -66,11 +66,12 @@ int hvd_roster_round_join(struct hvd_roster_round *round,
 
 /* Each of these fails the round, unless it has failed already. leave: the rank with this
  * index was here and is gone. end: the process of an awaited rank has ended. expire: the
- * time limit has passed. */
+ * time limit has passed; the error names the hosts that are known. */
 void hvd_roster_round_leave(struct hvd_roster_round *round, int index, const char *host);
 void hvd_roster_round_end(struct hvd_roster_round *round,
                           const struct hvd_missing_end *end);
-void hvd_roster_round_expire(struct hvd_roster_round *round, int64_t now_ms);
+void hvd_roster_round_expire(struct hvd_roster_round *round, int64_t now_ms,
+                             const struct hvd_missing_hosts *hosts);
 
 /* Marks all ranks that are here as answered. */
 void hvd_roster_round_answer(struct hvd_roster_round *round);

@@ -72,7 +72,7 @@ prints 'ranks that found each other allreduce' 'start: 4 ranks, by hvd.s rendezv
     as_user HOROVOD_LOG_LEVEL=info srun --hvd=on --mpi=none -N 2 --ntasks-per-node=2 \
     "$prefix/bin/hvd-bench" allreduce --sizes 1024
 prints 'the others name a rank that never boots' \
-    'error -6: 1 of 4 ranks did not start within 5 s: rank 3; they have ended, hang, or never called init' \
+    'error -6: 1 of 4 ranks did not start within 5 s: rank 3 \(on n2\); they have ended, hang, or never called init' \
     step --mpi=none -N 2 --ntasks-per-node=2 sh -c '[ $SLURM_PROCID = 3 ] || ./boot_client show 5 || true'
 prints 'the others name a rank that dies while it waits, with its node, before the time limit' \
     'error -5: rank 3 on n2 has ended, or lost its network, before all 4 ranks had started' \

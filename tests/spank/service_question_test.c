@@ -29,7 +29,7 @@ static void write_program(const char *lines)
 static int ask(char place[HVD_SPANK_ADDRESS_BYTES], struct hvd_error *err)
 {
     const struct hvd_spank_service_question question = {
-        .program = program, .service = "here:1:key", .timeout_ms = 2000};
+        .program = program, .service = "here:1:key", .rank = 3, .timeout_ms = 2000};
 
     *err = (struct hvd_error){0};
     return hvd_spank_service_question_ask(&question, place, err);
@@ -56,8 +56,8 @@ static void test_answers(void)
     write_program("echo at 10.0.0.1 4711");
     tap_ok(ask(place, &err) == 0 && strcmp(place, "10.0.0.1 4711") == 0,
            "a task learns rank 0's address");
-    write_program("echo \"at $1 $2 $HVD_RENDEZVOUS\"");
-    tap_ok(ask(place, &err) == 0 && strcmp(place, "post 10.0.0.1 4711 here:1:key") == 0,
+    write_program("echo \"at $1 $2 $3 $HVD_RENDEZVOUS\"");
+    tap_ok(ask(place, &err) == 0 && strcmp(place, "post 3 10.0.0.1 4711 here:1:key") == 0,
            "rank 0 publishes its address through the service of the step");
 }
 

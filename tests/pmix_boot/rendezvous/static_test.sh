@@ -35,19 +35,19 @@ notes()
 {
     succeeds 'ranks ask for the address of rank 0' run 4 sh -c '
         case $HOROVOD_RANK in
-        0) until [ -e "$1/asked" ]; do sleep 0.1; done; "$0" post "10.1.2.3 4711" && touch "$1/posted" ;;
-        1) touch "$1/asked"; "$0" ask ;;
-        2) "$0" ask ;;
-        3) until [ -e "$1/posted" ]; do sleep 0.1; done; "$0" ask ;;
+        0) until [ -e "$1/asked" ]; do sleep 0.1; done; "$0" post 0 "10.1.2.3 4711" && touch "$1/posted" ;;
+        1) touch "$1/asked"; "$0" ask 1 ;;
+        2) "$0" ask 2 ;;
+        3) until [ -e "$1/posted" ]; do sleep 0.1; done; "$0" ask 3 ;;
         esac' "$service" "$work"
     counts 'each gets it, and rank 0 gets a confirmation' 4 '^at 10\.1\.2\.3 4711$'
     long=$(printf '%0200d' 0)
     complains 'a text that is too long is rejected' \
-        '^no a note of 200 bytes: at most 128' run 1 "$service" post "$long"
+        '^no a note of 200 bytes: at most 128' run 1 "$service" post 0 "$long"
     complains 'a rank that asks for an address that is never posted fails after ten seconds' \
-        '^no rank 0 has not told its address within 10 s' run 1 "$service" ask
+        '^no rank 0 has not told its address within 10 s' run 1 "$service" ask 1
     complains 'without a service there is an error' '^no cannot reach the rendezvous service' \
-        env HVD_RENDEZVOUS="127.0.0.1:1:$(printf '%064d' 0)" "$service" ask
+        env HVD_RENDEZVOUS="127.0.0.1:1:$(printf '%064d' 0)" "$service" ask 1
 }
 
 missing_ranks()
