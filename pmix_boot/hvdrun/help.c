@@ -33,8 +33,9 @@ static int print_names(const struct hvdrun_option *option, FILE *out)
     int length = 2;
 
     fputs("  ", out);
-    if (option->alias != NULL && strncmp(option->alias, "no-", 3) != 0) {
-        length += fprintf(out, "-%s%s%s, ", option->alias, space, argument);
+    if (option->aliases != NULL && strncmp(option->aliases, "no-", 3) != 0) {
+        length += fprintf(out, "-%.*s%s%s, ", (int)strcspn(option->aliases, " "),
+                          option->aliases, space, argument);
     }
     return length + fprintf(out, "--%s%s%s", option->name, space, argument);
 }

@@ -17,24 +17,24 @@
     }
 #define OWN(long_name, short_name, value, help)                                          \
     {                                                                                    \
-        .name = (long_name), .alias = (short_name), .argument = (value),                 \
+        .name = (long_name), .aliases = (short_name), .argument = (value),               \
         .kind = HVDRUN_OPTION_OWN, .text = (help)                                        \
     }
 #define FIELD(long_name, short_name, value, how, member, help)                           \
     {                                                                                    \
-        .name = (long_name), .alias = (short_name), .argument = (value),                 \
+        .name = (long_name), .aliases = (short_name), .argument = (value),               \
         .kind = HVDRUN_OPTION_##how, .field = offsetof(struct hvdrun_options, member),   \
         .text = (help)                                                                   \
     }
 #define COUNT(long_name, short_name, value, range_least, range_most, member, help)       \
     {                                                                                    \
-        .name = (long_name), .alias = (short_name), .argument = (value),                 \
+        .name = (long_name), .aliases = (short_name), .argument = (value),               \
         .kind = HVDRUN_OPTION_COUNT, .least = (range_least), .most = (range_most),       \
         .field = offsetof(struct hvdrun_options, member), .text = (help)                 \
     }
 #define ACTION(long_name, short_name, chosen, help)                                      \
     {                                                                                    \
-        .name = (long_name), .alias = (short_name), .kind = HVDRUN_OPTION_ACTION,        \
+        .name = (long_name), .aliases = (short_name), .kind = HVDRUN_OPTION_ACTION,      \
         .least = (chosen), .text = (help)                                                \
     }
 #define SETS(long_name, value, how, target, help)                                        \
@@ -56,7 +56,7 @@
 #define SWITCH(long_name, how, target, help) SETS(long_name, NULL, how, target, help)
 #define IDLE(long_name, short_name, value, why)                                          \
     {                                                                                    \
-        .name = (long_name), .alias = (short_name), .argument = (value),                 \
+        .name = (long_name), .aliases = (short_name), .argument = (value),               \
         .kind = HVDRUN_OPTION_IDLE, .text = (why)                                        \
     }
 #define REFUSED(long_name, value, what_to_do)                                            \
@@ -76,7 +76,7 @@ static const char *const log_levels[] = {"TRACE", "DEBUG", "INFO",  "WARNING",
 
 const struct hvdrun_option hvdrun_option_table[] = {
     GROUP("Ranks and hosts"),
-    COUNT("num-proc", "np", "N", 1, HVD_PLAN_RANKS_MAX, ranks, "start N ranks"),
+    COUNT("num-proc", "np n", "N", 1, HVD_PLAN_RANKS_MAX, ranks, "start N ranks"),
     FIELD("hosts", "H", "HOST:N,...", TEXT, hosts,
           "hosts to run on, with at most N ranks on each"),
     OWN("hostfile", NULL, "FILE", "read the hosts from a file with lines `HOST slots=N`"),
@@ -185,7 +185,7 @@ const struct hvdrun_option hvdrun_option_table[] = {
            "print the time in log lines"),
     {.name = "log-without-timestamp",
      /* from `with_timestamp: false` in a configuration file */
-     .alias = "no-log-with-timestamp",
+     .aliases = "no-log-with-timestamp",
      .kind = HVDRUN_OPTION_ON,
      .variable = HVD_ENV_LOG_HIDE_TIME},
     SWITCH("log-hide-timestamp", ON, HVD_ENV_LOG_HIDE_TIME, NULL),
@@ -205,13 +205,25 @@ const struct hvdrun_option hvdrun_option_table[] = {
     {.name = NULL},
 };
 
+/* Returns whether one of the words is the name. */
+static bool has_word(const char *words, const char *name)
+{
+    const size_t length = strlen(name);
+
+    while (words != NULL &&
+           (strncmp(words, name, length) != 0 || strcspn(words, " ") != length)) {
+        words = strchr(words, ' ');
+        words += words != NULL ? 1 : 0;
+    }
+    return words != NULL;
+}
+
 const struct hvdrun_option *hvdrun_option_find(const char *name)
 {
     for (const struct hvdrun_option *option = hvdrun_option_table; option->name != NULL;
          option++) {
         if (option->name[0] != '\0' &&
-            (strcmp(option->name, name) == 0 ||
-             (option->alias != NULL && strcmp(option->alias, name) == 0))) {
+            (strcmp(option->name, name) == 0 || has_word(option->aliases, name))) {
             return option;
         }
     }

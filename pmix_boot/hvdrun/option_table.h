@@ -24,7 +24,8 @@ enum hvdrun_option_kind {
 
 struct hvdrun_option {
     const char *name; /* without dashes; empty: `text` is the title of a group */
-    const char *alias; /* another name; NULL: none */
+    /* further names, with a space between them; NULL: none. --help shows the first */
+    const char *aliases;
     /* name of the value for --help, with a space if the option takes two values; NULL:
      * takes no value */
     const char *argument;

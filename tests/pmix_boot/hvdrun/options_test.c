@@ -31,6 +31,7 @@ struct line_case {
 
 static const struct line_case cases[] = {
     {"-np 4 python train.py --lr 1", NULL, "np=4 : python train.py --lr 1", 0, NULL},
+    {"-n 2 a", NULL, "np=2 : a", 0, NULL},
     {"--num-proc=2 a", NULL, "np=2 : a", 0, NULL},
     {"-np 2 -- -odd-name", NULL, "np=2 : -odd-name", 0, NULL},
     {"a -np 2", NULL, "np=0 : a -np 2", 0, NULL},
