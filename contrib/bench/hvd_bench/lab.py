@@ -194,7 +194,7 @@ class Progress:
         self.began, self.load = time.monotonic(), os.getloadavg()[0]
 
     def begin_job(self, what):
-        rest = f', about {self.minutes()} left' if self.done else ''
+        rest = f', about {self.left()} left' if self.done else ''
         self.write(f'{self.done} of {self.total} jobs done{rest}: {what}')
 
     def end_job(self):
@@ -203,13 +203,15 @@ class Progress:
             return
         self.write('')
         kept = f', and {self.kept} are in {self.out} already' if self.kept else ''
-        print(f'{self.total} jobs to run, about {self.minutes(self.total)}{kept}; '
-              f'{os.cpu_count()} cores on this machine, load {self.load:.1f}', flush=True)
+        print(f'{self.total} jobs to run{kept}; the first took {self.seconds():.1f} s, jobs with more '
+              f'processes take longer; {os.cpu_count()} cores on this machine, load {self.load:.1f}', flush=True)
 
-    def minutes(self, jobs=None):
-        """Writes the time that the rest of the jobs takes, or that many jobs."""
-        jobs = self.total - self.done if jobs is None else jobs
-        seconds = (time.monotonic() - self.began) / self.done * jobs
+    def seconds(self):
+        return time.monotonic() - self.began
+
+    def left(self):
+        """Writes the time of the jobs that are left, if they take as long as those that have run."""
+        seconds = self.seconds() / self.done * (self.total - self.done)
         return f'{seconds:.0f} s' if seconds < 100 else f'{seconds / 60:.0f} min'
 
     def write(self, text):
