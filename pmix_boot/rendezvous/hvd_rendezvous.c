@@ -6,8 +6,8 @@
  * The plugin in a task does not link libsodium, and starts this program instead:
  *
  *   hvd-rendezvous post RANK "ADDRESS PORT PORT"
- *                              tells the service of HVD_RENDEZVOUS where rank 0 serves the
- *                              stores of torch and JAX
+ *                              tells the service of HVD_RENDEZVOUS where rank 0 serves
+ *                              the stores of torch and JAX
  *   hvd-rendezvous ask RANK    waits for that address
  *
  * Both print "at ADDRESS PORT PORT", or "no REASON", which the plugin shows the user.

@@ -328,7 +328,7 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64
     return rank;
 }
 
-int hvd_roster_place(struct hvd_roster *roster, int rank, const char *host)
+int hvd_roster_locate(struct hvd_roster *roster, int rank, const char *host)
 {
     if (rank < 0 || rank >= HVD_ROSTER_MOST_RANKS) {
         return HVD_ERR_ARG;

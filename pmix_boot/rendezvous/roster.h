@@ -183,7 +183,7 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host,
 
 /* Records the host of a rank of a static job, for errors that name the rank. Returns 0,
  * HVD_ERR_NOMEM, or HVD_ERR_ARG: no launch has such a rank. */
-int hvd_roster_place(struct hvd_roster *roster, int rank, const char *host);
+int hvd_roster_locate(struct hvd_roster *roster, int rank, const char *host);
 
 /* Records that the process of a slot has ended for good. The launcher, or the process
  * itself, may report this before the member is seen to leave, or even to join. Returns 0

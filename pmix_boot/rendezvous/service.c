@@ -441,7 +441,7 @@ static int take_note(struct service *service, struct hvd_connection *connection,
     }
     memcpy(&head, message->data, sizeof(head));
     head.host[sizeof(head.host) - 1] = '\0';
-    status = hvd_roster_place(&service->roster, head.rank, head.host);
+    status = hvd_roster_locate(&service->roster, head.rank, head.host);
     if (status == 0 && message->type == HVD_RENDEZVOUS_POST) {
         status = hvd_board_post(&service->board, head.subject, value,
                                 message->bytes - sizeof(head));

@@ -209,21 +209,21 @@ static void test_hosts(void)
     begin();
     hand_in(0, 5, 0);
     tap_ok(
-        hvd_roster_place(&roster, 4, "n3") == 0 &&
-            hvd_roster_place(&roster, 1, "n1") == 0 &&
-            hvd_roster_place(&roster, 2, "n1") == 0 &&
+        hvd_roster_locate(&roster, 4, "n3") == 0 &&
+            hvd_roster_locate(&roster, 1, "n1") == 0 &&
+            hvd_roster_locate(&roster, 2, "n1") == 0 &&
             act(TIMEOUT_MS) == HVD_ROSTER_REFUSE &&
             says(&step.failure, HVD_ERR_TIMEOUT, "ranks 1-2 (on n1), 3, 4 (on n3); they"),
         "the error names the hosts that the launcher has told");
     begin();
     hand_in(0, 3, 0);
-    hvd_roster_place(&roster, 2, "n2");
+    hvd_roster_locate(&roster, 2, "n2");
     end_rank(2, W_EXITCODE(7, 0), "");
     tap_ok(act(0) == HVD_ROSTER_REFUSE &&
                says(&step.failure, HVD_ERR_PEER, "rank 2 on n2 exited with status 7"),
            "and so does the error on a rank that has ended");
-    tap_ok(hvd_roster_place(&roster, -1, "n2") == HVD_ERR_ARG &&
-               hvd_roster_place(&roster, HVD_ROSTER_MOST_RANKS, "n2") == HVD_ERR_ARG,
+    tap_ok(hvd_roster_locate(&roster, -1, "n2") == HVD_ERR_ARG &&
+               hvd_roster_locate(&roster, HVD_ROSTER_MOST_RANKS, "n2") == HVD_ERR_ARG,
            "a rank that no launch has gets no host");
 }
 
