@@ -38,7 +38,7 @@ why_not_run()
         echo 'tests/python/training_check.py runs the script with one rank and with several' ;;
     'meson setup build --prefix='* | 'meson install -C build') echo 'tests/run.sh builds and installs' ;;
     'meson setup build -Dtests=true && ninja '*) echo 'tests/run.sh builds and tests' ;;
-    contrib/demo.sh* | tests/run.sh*) echo 'this test runs inside of it, or takes as long' ;;
+    tests/run.sh*) echo 'this test runs inside of it, or takes as long' ;;
     'module load '*) [ ! -e "$modules" ] && echo 'no Environment Modules here' ;;
     include\ *) echo 'a line of plugstack.conf; this cluster has it' ;;
     'hvd-info --into-venv DIR') echo 'changes an environment of yours; tests/info has one for it' ;;
