@@ -11,6 +11,7 @@
 #include "contrib/info/info_job.h"
 #include "contrib/info/info_options.h"
 #include "contrib/info/info_python.h"
+#include "contrib/info/info_report.h"
 
 #define EXIT_USAGE 2
 
@@ -297,6 +298,9 @@ int main(int argc, char **argv)
             break;
         case HVD_INFO_CHECK:
             status = hvd_info_check(look_up, &err);
+            break;
+        case HVD_INFO_BUG_REPORT:
+            status = hvd_info_report(look_up, options.report, &err);
             break;
         case HVD_INFO_PYTHON:
             status = hvd_info_python(options.python, &err);

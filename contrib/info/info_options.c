@@ -19,6 +19,7 @@ enum option_code {
     OPTION_SMT,
     OPTION_NIC,
     OPTION_CHECK,
+    OPTION_BUG_REPORT,
     OPTION_PYTHON,
     OPTION_INTO_VENV,
     OPTION_OUT_OF_VENV,
@@ -36,6 +37,7 @@ static const struct option long_options[] = {
     {"smt", required_argument, NULL, OPTION_SMT},
     {"nic", required_argument, NULL, OPTION_NIC},
     {"check", no_argument, NULL, OPTION_CHECK},
+    {"bug-report", optional_argument, NULL, OPTION_BUG_REPORT},
     {"python", optional_argument, NULL, OPTION_PYTHON},
     {"into-venv", required_argument, NULL, OPTION_INTO_VENV},
     {"out-of-venv", required_argument, NULL, OPTION_OUT_OF_VENV},
@@ -65,6 +67,9 @@ void hvd_info_usage(FILE *out)
         "  --check             show how ranks would start, which libraries GPU tensors\n"
         "                      would use, and what is missing; in a job, on all its "
         "nodes\n"
+        "  --bug-report[=FILE] write a text for a report about a fault to FILE, -: to\n"
+        "                      standard output (default: hvd-bug-report.txt); it has no\n"
+        "                      secrets. In a job, start it on all ranks\n"
         "  --python[=PYTHON]   list the packages horovod and hvd that Python finds, and\n"
         "                      say which one it imports (default: python in PATH)\n"
         "  --into-venv DIR     let the virtual environment DIR find hvd's package where\n"
@@ -132,6 +137,8 @@ static const char *action_name(enum hvd_info_action action)
     switch (action) {
     case HVD_INFO_CHECK:
         return "--check";
+    case HVD_INFO_BUG_REPORT:
+        return "--bug-report";
     case HVD_INFO_PYTHON:
         return "--python";
     case HVD_INFO_INTO_VENV:
@@ -187,6 +194,13 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
         return parse_nic(value, options, err);
     case OPTION_CHECK:
         return take_action(HVD_INFO_CHECK, options, err);
+    case OPTION_BUG_REPORT:
+        options->report = value;
+        return value != NULL && value[0] == '\0'
+                   ? hvd_fail(
+                         err, HVD_ERR_ARG,
+                         "--bug-report: expected a file, found ''; see hvd-info --help")
+                   : take_action(HVD_INFO_BUG_REPORT, options, err);
     case OPTION_PYTHON:
         options->python = value;
         return value != NULL && value[0] == '\0'

@@ -10,6 +10,7 @@
 enum hvd_info_action {
     HVD_INFO_SHOW,
     HVD_INFO_CHECK,
+    HVD_INFO_BUG_REPORT,
     HVD_INFO_PYTHON,
     HVD_INFO_INTO_VENV,
     HVD_INFO_OUT_OF_VENV,
@@ -26,6 +27,7 @@ struct hvd_info_options {
     const char *allowed_text;
     struct hvd_cpuset allowed; /* the parsed allowed_text */
     int rank_count;
+    const char *report; /* the file, "-" for standard output, or NULL */
     const char *python;
     const char *venv;
     struct hvd_plan_options plan;

@@ -55,10 +55,10 @@ static int find_script(char path[PATH_MAX], struct hvd_error *err)
                     self, places[0]);
 }
 
-int hvd_info_python(const char *python, struct hvd_error *err)
+/* Runs the script by the interpreter; NULL: by python in PATH, else by python3. */
+static int run_python(const char *python, const char *option, struct hvd_error *err)
 {
     char script[PATH_MAX];
-    char option[] = "--python";
     char command[] = "-c";
     const char *names[] = {python != NULL ? python : "python",
                            python != NULL ? NULL : "python3"};
@@ -68,7 +68,8 @@ int hvd_info_python(const char *python, struct hvd_error *err)
         return status;
     }
     for (size_t i = 0; i < 2 && names[i] != NULL; i++) {
-        char *arguments[] = {(char *)names[i], command, run_script, script, option, NULL};
+        char *arguments[] = {(char *)names[i], command,        run_script,
+                             script,           (char *)option, NULL};
 
         execvp(names[i], arguments);
         if (errno != ENOENT) {
@@ -80,6 +81,16 @@ int hvd_info_python(const char *python, struct hvd_error *err)
                : hvd_fail(err, HVD_ERR_SYS,
                           "there is neither python nor python3 in PATH: name one with "
                           "--python=PYTHON");
+}
+
+int hvd_info_python(const char *python, struct hvd_error *err)
+{
+    return run_python(python, "--python", err);
+}
+
+int hvd_info_python_report(struct hvd_error *err)
+{
+    return run_python(NULL, "--report", err);
 }
 
 /* Tells whether venv is a virtual environment or one of conda. */

@@ -11,6 +11,10 @@
  * failure. */
 int hvd_info_python(const char *python, struct hvd_error *err);
 
+/* The same for the Python in PATH, which also lists the frameworks that it has, and their
+ * versions. */
+int hvd_info_python_report(struct hvd_error *err);
+
 /* Replaces this process by the Python of the virtual environment `venv`, which makes the
  * environment find hvd's package by a .pth file, or removes this file. Returns only on
  * failure. */

@@ -91,6 +91,12 @@ facts_are_folded()
     complains 'a rank that does not find the others prints its own facts' '^n2: start: by ' \
         as_user HVD_START_TIMEOUT=2 srun --hvd -N 2 sh -c '[ $SLURM_NODEID = 0 ] || hvd-info --check'
     tap_note "$(cat "$work/output")"
+    prints 'in a job, hvd-info --bug-report writes one report, with the facts of all nodes' '^verdict: good, 4 ranks' \
+        check_nodes 'hvd-info --bug-report=- && echo "key ${HVD_RENDEZVOUS##*:}"'
+    succeeds 'and the report shows the job, but not its key' awk '$1 == "key" { keys[$2]; next } { text = text $0 "\n" }
+        END { for (key in keys) if (length(key) < 64 || index(text, key)) exit 1
+            exit gsub(/hvd bug report/, "", text) != 1 || text !~ /NumNodes=2\n/ || text !~ /SLURM_VERSION/ }' \
+        "$work/check"
 }
 
 install_hvd

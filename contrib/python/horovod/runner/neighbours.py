@@ -3,13 +3,14 @@
 
 hvd-info runs this file by that Python, outside of the package, so nothing of hvd is imported here:
 the package that Python finds may be another one.
-usage: neighbours.py --python | --into-venv DIR | --out-of-venv DIR
+usage: neighbours.py --python | --report | --into-venv DIR | --out-of-venv DIR
 """
 
 import importlib.machinery
 import importlib.metadata
 import importlib.util
 import os
+import re
 import site
 import subprocess
 import sys
@@ -18,6 +19,11 @@ import sysconfig
 PACKAGES = ('horovod', 'hvd')
 HOME = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 PTH = 'hvd.pth'
+# Distributions whose versions a report about a fault needs, without the suffixes of their builds, such as -cu12.
+FRAMEWORKS = ('accelerate', 'cloudpickle', 'deepspeed', 'horovod', 'hvd', 'jax', 'jaxlib', 'keras', 'lightning', 'mpi4py',
+              'mxnet', 'numpy', 'nvidia-nccl', 'pyspark', 'pytorch-lightning', 'ray', 'tensorflow', 'tf-keras', 'torch',
+              'transformers')
+BUILD = re.compile(r'-(cpu|gpu|intel|rocm|cu\d+(mkl)?)$')
 
 # Prints where Python finds horovod.
 FIND = ('import importlib.util as util; spec = util.find_spec("horovod"); '
@@ -151,6 +157,21 @@ def list_packages():
         raise Failure(way_out(winner, found['horovod'][1:]))
 
 
+def list_frameworks():
+    """Prints the frameworks that Python finds, without importing them."""
+    found = [(BUILD.sub('', (each.metadata['Name'] or '').lower().replace('_', '-')), each)
+             for each in importlib.metadata.distributions()]
+    for name, each in sorted(found, key=lambda pair: pair[0]):
+        if name in FRAMEWORKS:
+            print(f'{each.metadata["Name"]} {each.version}: {each.locate_file("")}')
+
+
+def report():
+    """Prints the frameworks, and then where Python finds the packages of hvd."""
+    list_frameworks()
+    list_packages()
+
+
 def pth_file(venv):
     """Returns the path of hvd's .pth file, in a folder of the environment of this Python where it
     reads such files."""
@@ -235,6 +256,8 @@ def main(arguments):
     try:
         if arguments[0] == '--python':
             list_packages()
+        elif arguments[0] == '--report':
+            report()
         elif arguments[0] == '--into-venv':
             into_venv(arguments[1])
         else:
