@@ -12,6 +12,7 @@
 #include "contrib/info/info_options.h"
 #include "contrib/info/info_python.h"
 #include "contrib/info/info_report.h"
+#include "contrib/info/info_slurm.h"
 
 #define EXIT_USAGE 2
 
@@ -302,6 +303,8 @@ int main(int argc, char **argv)
         case HVD_INFO_BUG_REPORT:
             status = hvd_info_report(look_up, options.report, &err);
             break;
+        case HVD_INFO_SLURM:
+            return hvd_info_slurm(look_up);
         case HVD_INFO_PYTHON:
             status = hvd_info_python(options.python, &err);
             break;

@@ -20,6 +20,7 @@ enum option_code {
     OPTION_NIC,
     OPTION_CHECK,
     OPTION_BUG_REPORT,
+    OPTION_SLURM,
     OPTION_PYTHON,
     OPTION_INTO_VENV,
     OPTION_OUT_OF_VENV,
@@ -38,6 +39,7 @@ static const struct option long_options[] = {
     {"nic", required_argument, NULL, OPTION_NIC},
     {"check", no_argument, NULL, OPTION_CHECK},
     {"bug-report", optional_argument, NULL, OPTION_BUG_REPORT},
+    {"slurm", no_argument, NULL, OPTION_SLURM},
     {"python", optional_argument, NULL, OPTION_PYTHON},
     {"into-venv", required_argument, NULL, OPTION_INTO_VENV},
     {"out-of-venv", required_argument, NULL, OPTION_OUT_OF_VENV},
@@ -70,6 +72,9 @@ void hvd_info_usage(FILE *out)
         "  --bug-report[=FILE] write a text for a report about a fault to FILE, -: to\n"
         "                      standard output (default: hvd-bug-report.txt); it has no\n"
         "                      secrets. In a job, start it on all ranks\n"
+        "  --slurm             compare hvd's plugin, srun, slurmctld, slurmd on all "
+        "nodes\n"
+        "                      and plugstack.conf: 0: good, 1: wrong, 2: could not tell\n"
         "  --python[=PYTHON]   list the packages horovod and hvd that Python finds, and\n"
         "                      say which one it imports (default: python in PATH)\n"
         "  --into-venv DIR     let the virtual environment DIR find hvd's package where\n"
@@ -139,6 +144,8 @@ static const char *action_name(enum hvd_info_action action)
         return "--check";
     case HVD_INFO_BUG_REPORT:
         return "--bug-report";
+    case HVD_INFO_SLURM:
+        return "--slurm";
     case HVD_INFO_PYTHON:
         return "--python";
     case HVD_INFO_INTO_VENV:
@@ -201,6 +208,8 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
                          err, HVD_ERR_ARG,
                          "--bug-report: expected a file, found ''; see hvd-info --help")
                    : take_action(HVD_INFO_BUG_REPORT, options, err);
+    case OPTION_SLURM:
+        return take_action(HVD_INFO_SLURM, options, err);
     case OPTION_PYTHON:
         options->python = value;
         return value != NULL && value[0] == '\0'

@@ -11,6 +11,7 @@ enum hvd_info_action {
     HVD_INFO_SHOW,
     HVD_INFO_CHECK,
     HVD_INFO_BUG_REPORT,
+    HVD_INFO_SLURM,
     HVD_INFO_PYTHON,
     HVD_INFO_INTO_VENV,
     HVD_INFO_OUT_OF_VENV,

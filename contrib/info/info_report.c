@@ -63,6 +63,11 @@ static int run_check(struct hvd_error *err)
     return run_self("--check", err);
 }
 
+static int run_slurm(struct hvd_error *err)
+{
+    return run_self("--slurm", err);
+}
+
 static int run_binding(struct hvd_error *err)
 {
     return run_self(NULL, err);
@@ -81,7 +86,7 @@ static const struct part parts[] = {
                    "--format=csv")},
     {"PMIx library", .function = hvd_info_pmix_print},
     {"Python", .function = hvd_info_python_report},
-    {"srun: srun --version", .argv = WORDS("srun", "--version")},
+    {"plugin: hvd-info --slurm", .function = run_slurm},
     {"MPI types: srun --mpi=list", .argv = WORDS("srun", "--mpi=list")},
     {"Slurm: scontrol show config", .argv = WORDS("scontrol", "show", "config"),
      .filter = FILTER_LINES,

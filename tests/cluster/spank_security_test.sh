@@ -67,6 +67,15 @@ verbose()
 prints '--hvd=verbose prints no line for that node' '^hvd: n1: 1 rank,$' verbose
 succeeds '(n2 gets the plugin back)' as_root --node n2 umount "$plugins"
 
+# inspect STATUS: succeeds if hvd-info --slurm has this exit status; its output is also in $work/inspected.
+inspect()
+{
+    local status=0
+    as_user "$prefix/bin/hvd-info" --slurm >"$work/inspected" 2>&1 || status=$?
+    cat "$work/inspected"
+    [ "$status" = "$1" ]
+}
+
 # Slurm's commands load plugins as the job user, who may not be able to read the build directory.
 install -m 644 "$MESON_BUILD_ROOT"/tests/cluster/uid_probe*.so "$work"
 other=$work/uid_probe_other.so
@@ -74,7 +83,14 @@ echo "optional $other" >"$plugins/other.conf"
 prints 'an optional plugin of another Slurm does not stop a step' '^1$' \
     as_user srun --hvd -n1 printenv HVD_LAUNCH
 prints 'an optional plugin of another Slurm does not stop a batch job' '^ran$' batch_with on
+prints 'hvd-info --slurm names its line' "^wrong: $plugins/other.conf:1: .* is for Slurm 1\.02, but srun is [0-9.]+, so" \
+    inspect 1
+echo "required $other" >"$plugins/other.conf"
+prints 'hvd-info --slurm says which required plugin stops srun' '^wrong: srun does not start: .*spank' inspect 1
+prints 'and its line' "^wrong: $plugins/other.conf:1: .*uid_probe_other.so is for Slurm 1\.02" cat "$work/inspected"
 rm "$plugins/other.conf"
+prints 'without it hvd-info --slurm finds nothing wrong' '^verdict: good$' inspect 0
+prints 'and has asked the slurmd of all nodes' '^slurmd: [0-9.]+ on n\[1-2\]$' cat "$work/inspected"
 succeeds 'the nodes are still idle' all_idle
 
 echo "optional $work/uid_probe.so $home/uids" >"$plugins/probe.conf"

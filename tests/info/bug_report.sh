@@ -80,7 +80,7 @@ says 'it shows limits' '^memlock, bytes: [0-9u]'
 says 'it shows the room for shared memory' '^/dev/shm: [0-9]* bytes'
 says 'it shows the check' '^start: impossible\|: start: '
 says 'it shows the binding' '^local rank gpu pci'
-says 'it shows the version of srun' '^slurm 22.05.8$'
+says 'it shows the version of srun' '^srun: 22.05.8$'
 says 'it shows the configuration of Slurm' '^SLURM_VERSION  *= 22.05.8$'
 says 'it shows the job' '^NumNodes=2$'
 says 'it shows Python' '^python: /'
@@ -103,7 +103,7 @@ start=$(date +%s)
 report $? 'parts that hang or crash do not fail the report'
 [ $(($(date +%s) - start)) -lt 60 ]
 report $? 'a part that hangs is ended'
-grep -qx 'hvd-info: wrote other.txt, without GPUs: nvidia-smi, Slurm: scontrol show config: read it, and attach it to your report' "$out"
+grep -qx 'hvd-info: wrote other.txt, without GPUs: nvidia-smi, plugin: hvd-info --slurm, Slurm: scontrol show config: read it, and attach it to your report' "$out"
 report $? 'it says which parts are left out'
 mv other.txt hvd-bug-report.txt
 says 'the report names the part that hung' '^(left out: it took longer than 5 s)$'
