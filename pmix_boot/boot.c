@@ -135,10 +135,12 @@ static int copy_peer(const struct hvd_rank_record *card, struct hvd_boot_peer *p
 static int read_cards(const struct hvd_modex *modex, struct hvd_boot *boot,
                       const char **nodes, struct hvd_error *err)
 {
-    for (int rank = 0; rank < modex->size; rank++) {
-        struct hvd_rank_record card;
-        int status = hvd_rank_record_read(&modex->blobs[rank], rank, &card, err);
+    int status = hvd_rank_record_compare(modex->blobs, modex->size, modex->rank, err);
 
+    for (int rank = 0; status == 0 && rank < modex->size; rank++) {
+        struct hvd_rank_record card;
+
+        status = hvd_rank_record_read(&modex->blobs[rank], rank, &card, err);
         if (status < 0) {
             return status;
         }
@@ -151,7 +153,7 @@ static int read_cards(const struct hvd_modex *modex, struct hvd_boot *boot,
         }
         nodes[rank] = card.node;
     }
-    return 0;
+    return status;
 }
 
 static int fill_boot(const struct hvd_modex *modex, struct hvd_boot *boot,

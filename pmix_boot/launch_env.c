@@ -3,6 +3,7 @@
  * with the remedy. */
 #include "pmix_boot/launch_env.h"
 
+#include <dlfcn.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -149,6 +150,28 @@ static bool is_plugin_missing(const char *const *environment)
            find_variable(environment, HVD_ENV_LAUNCH) == NULL;
 }
 
+/* Compares libhvd with the plugin, or hvdrun, that has set HVD_LAUNCH_VERSION: the two
+ * talk to each other by messages that may differ between versions. */
+static int check_version(const char *const *environment, struct hvd_error *err)
+{
+    const char *version = find_variable(environment, HVD_ENV_LAUNCH_VERSION);
+    const char *rank = find_variable(environment, HVD_ENV_RANK);
+    char host[256] = "";
+    Dl_info self = {0};
+
+    if (version == NULL || strcmp(version, HVD_VERSION) == 0) {
+        return 0;
+    }
+    gethostname(host, sizeof(host) - 1);
+    dladdr((void *)check_version, &self);
+    return hvd_fail(err, HVD_ERR_MISMATCH,
+                    "rank %.10s on %s was started by hvd %.30s, %s, but has hvd %s, "
+                    "%.200s: install the same version of both",
+                    rank != NULL ? rank : "?", host, version,
+                    is_slurm_task(environment) ? "the plugin on this node" : "hvdrun",
+                    HVD_VERSION, self.dli_fname != NULL ? self.dli_fname : "libhvd.so");
+}
+
 static int check_slurm(const char *const *environment, struct hvd_error *err)
 {
     long tasks = slurm_tasks(environment);
@@ -270,8 +293,11 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
     const char *reason = find_variable(environment, HVD_ENV_LAUNCH_ERROR);
     const char *node = find_variable(environment, HVD_ENV_SLURM_NODE);
     bool is_pmix_first = false;
-    int status;
+    int status = check_version(environment, err);
 
+    if (status < 0) {
+        return status;
+    }
     if (reason != NULL && reason[0] != '\0') {
         return hvd_fail(err, HVD_ERR_STATE, "%s", reason);
     }

@@ -11,16 +11,22 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-/* Changes with the layout of the header; a wrong byte order also makes it differ. */
-#define RECORD_MAGIC 0x68766401u
+/* The same in all versions of hvd; a wrong byte order makes it differ. */
+#define RECORD_MAGIC 0x68766402u
 
 #define MAX_HOST 256
+#define VERSION_BYTES 32
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_LENGTH 36
 
 struct record_header {
+    /* These members stay as they are in all versions, and the node follows the header, so
+     * that each version can name the rank, the host and the version of another. */
     uint32_t magic;
-    uint32_t node_bytes; /* includes the final NUL */
+    uint32_t header_bytes;
+    char version[VERSION_BYTES]; /* ends with a NUL */
+    /* These may change. */
+    uint64_t node_bytes; /* includes the final NUL */
     uint64_t payload_bytes;
     unsigned char secret[HVD_SECRET_BYTES];
 };
@@ -72,7 +78,10 @@ int hvd_rank_record_pack(const void *payload, size_t bytes, struct hvd_blob *out
                          struct hvd_error *err)
 {
     char node[MAX_HOST + BOOT_ID_LENGTH + 2];
-    struct record_header header = {.magic = RECORD_MAGIC, .payload_bytes = bytes};
+    struct record_header header = {.magic = RECORD_MAGIC,
+                                   .header_bytes = sizeof(header),
+                                   .version = HVD_VERSION,
+                                   .payload_bytes = bytes};
     int status = name_node(node, sizeof(node), err);
     size_t total;
     char *data;
@@ -80,7 +89,7 @@ int hvd_rank_record_pack(const void *payload, size_t bytes, struct hvd_blob *out
     if (status < 0 || (status = draw_secret(header.secret, err)) < 0) {
         return status;
     }
-    header.node_bytes = (uint32_t)strlen(node) + 1;
+    header.node_bytes = strlen(node) + 1;
     total = sizeof(header) + header.node_bytes + bytes;
     data = malloc(total);
     if (data == NULL) {
@@ -100,9 +109,57 @@ static bool is_record(const struct hvd_blob *blob, const struct record_header *h
     size_t rest = blob->bytes - sizeof(*header);
     const char *node = (const char *)blob->data + sizeof(*header);
 
-    return header->magic == RECORD_MAGIC && header->node_bytes > 0 &&
-           header->node_bytes <= rest && node[header->node_bytes - 1] == '\0' &&
+    return header->magic == RECORD_MAGIC && header->header_bytes == sizeof(*header) &&
+           header->node_bytes > 0 && header->node_bytes <= rest &&
+           node[header->node_bytes - 1] == '\0' &&
            header->payload_bytes == rest - header->node_bytes;
+}
+
+/* Finds the version and the host in a record of any version of hvd. Both point into the
+ * blob. */
+static bool find_version(const struct hvd_blob *blob, const char **version,
+                         const char **node, size_t *host_length)
+{
+    const size_t fixed = offsetof(struct record_header, node_bytes);
+    const char *data = blob->data;
+    struct record_header header = {0};
+
+    if (blob->bytes < fixed) {
+        return false;
+    }
+    memcpy(&header, data, fixed);
+    if (header.magic != RECORD_MAGIC || header.header_bytes < fixed ||
+        header.header_bytes >= blob->bytes || header.version[VERSION_BYTES - 1] != '\0' ||
+        memchr(data + header.header_bytes, '\0', blob->bytes - header.header_bytes) ==
+            NULL) {
+        return false;
+    }
+    *version = data + offsetof(struct record_header, version);
+    *node = data + header.header_bytes;
+    *host_length = strcspn(*node, " ");
+    return true;
+}
+
+int hvd_rank_record_compare(const struct hvd_blob *blobs, int size, int own,
+                            struct hvd_error *err)
+{
+    const char *version, *node, *own_version, *own_node;
+    size_t length, own_length;
+
+    if (!find_version(&blobs[own], &own_version, &own_node, &own_length)) {
+        return 0; /* hvd_rank_record_read reports it */
+    }
+    for (int rank = 0; rank < size; rank++) {
+        if (find_version(&blobs[rank], &version, &node, &length) &&
+            strcmp(version, own_version) != 0) {
+            return hvd_fail(err, HVD_ERR_MISMATCH,
+                            "rank %d on %.*s has hvd %s, but this rank, %d on %.*s, has "
+                            "hvd %s: install the same version on both hosts",
+                            rank, (int)length, node, version, own, (int)own_length,
+                            own_node, own_version);
+        }
+    }
+    return 0;
 }
 
 int hvd_rank_record_read(const struct hvd_blob *blob, int rank,

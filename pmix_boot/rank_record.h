@@ -29,6 +29,12 @@ struct hvd_rank_record {
 int hvd_rank_record_pack(const void *payload, size_t bytes, struct hvd_blob *out,
                          struct hvd_error *err);
 
+/* Returns HVD_ERR_MISMATCH, with the ranks, hosts and versions in the text, if a rank has
+ * another version of hvd than this one, `own`. It understands the records of all
+ * versions. Records that are none are left to hvd_rank_record_read. */
+int hvd_rank_record_compare(const struct hvd_blob *blobs, int size, int own,
+                            struct hvd_error *err);
+
 /* Decodes the record of a rank. HVD_ERR_MISMATCH, naming the rank, if another version of
  * hvd or another kind of machine wrote it. */
 int hvd_rank_record_read(const struct hvd_blob *blob, int rank,

@@ -19,6 +19,7 @@ static const char *const task_variables[] = {
     HVD_ENV_CROSS_SIZE,
     HVD_ENV_HOSTNAME,
     HVD_ENV_LAUNCH,
+    HVD_ENV_LAUNCH_VERSION,
     HVD_ENV_GPU_LIST,
     HVD_ENV_GPU_INDEX,
     HVD_ENV_GPUS,

@@ -228,5 +228,6 @@ void hvd_spank_task_export(const struct hvd_spank_task *task)
         hvd_spank_task_setenv(task->spank, HVD_ENV_GPUS,
                               task->is_isolated ? "isolated" : "all", true);
     }
+    hvd_spank_task_setenv(task->spank, HVD_ENV_LAUNCH_VERSION, HVD_VERSION, true);
     hvd_spank_task_setenv(task->spank, HVD_ENV_LAUNCH, "1", true);
 }

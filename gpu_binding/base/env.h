@@ -189,6 +189,9 @@
 #define HVD_ENV_HOSTNAME "HOROVOD_HOSTNAME"
 /* 1: the plugin or hvdrun started this rank. */
 #define HVD_ENV_LAUNCH "HVD_LAUNCH"
+/* The version of the plugin or hvdrun that started this rank. hvd_init fails if libhvd
+ * has another version. */
+#define HVD_ENV_LAUNCH_VERSION "HVD_LAUNCH_VERSION"
 /* The node's GPU numbers, in the order of the local ranks. */
 #define HVD_ENV_GPU_LIST "HVD_GPU_LIST"
 /* Index of this rank's GPU in CUDA_VISIBLE_DEVICES. */

@@ -61,6 +61,10 @@ static int set_ranks(const struct hvdrun_rank_environment *all, int rank,
         status =
             hvdrun_string_list_set_variable(out, HVD_ENV_HOSTNAME, all->host, false, err);
     }
+    if (status == 0) {
+        status = hvdrun_string_list_set_variable(out, HVD_ENV_LAUNCH_VERSION, HVD_VERSION,
+                                                 true, err);
+    }
     return status;
 }
 

@@ -99,6 +99,25 @@ facts_are_folded()
         "$work/check"
 }
 
+# mixed_versions SCRIPT: runs hvd-info --check on two nodes, on n2 with a libhvd of version 0.0.9, after the script.
+mixed_versions()
+{
+    as_user srun --hvd -N 2 --ntasks-per-node=1 sh -c "$1"'
+        [ $SLURM_NODEID = 0 ] || export HVD_LIBRARY=$HOME/libhvd_other.so; hvd-info --check; status=$?; sleep 1; exit $status'
+}
+
+versions_are_compared()
+{
+    cp "$MESON_BUILD_ROOT/tests/collectives/api/libhvd_other.so" "$home/"
+    chmod a+r "$home/libhvd_other.so"
+    complains 'a node whose libhvd is older than its plugin is named' \
+        'rank 1 on n2 was started by hvd [0-9.]+, the plugin on this node, but has hvd 0\.0\.9, .*libhvd_other\.so: install' \
+        mixed_versions ''
+    complains 'so is a rank whose libhvd is older than that of others' \
+        'rank 1 on n2 has hvd 0\.0\.9, but this rank, 0 on n1, has hvd [0-9.]+: install the same version on both hosts' \
+        mixed_versions 'unset HVD_LAUNCH_VERSION; '
+}
+
 install_hvd
 start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
 library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
@@ -127,6 +146,7 @@ needs_pmix complains 'ranks that cannot reach the service propose PMIx' \
 mpi_beside_hvd before
 mpi_beside_hvd after
 facts_are_folded
+versions_are_compared
 a_rank_dies
 a_link_is_cut
 tap_done

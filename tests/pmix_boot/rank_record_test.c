@@ -3,6 +3,7 @@
  * and the error names the rank. */
 #include "pmix_boot/rank_record.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -91,6 +92,53 @@ static void test_foreign(void)
            "an error about a card of another version names the rank and the remedy");
 }
 
+/* Replaces the version in a record, after the magic and the size of the header. */
+static void set_version(const struct hvd_blob *blob, const char *version)
+{
+    strcpy((char *)blob->data + 2 * sizeof(uint32_t), version);
+}
+
+static void test_versions(void)
+{
+    struct hvd_blob blobs[3];
+    struct hvd_error err = {0};
+    char host[256] = "";
+    char wanted[1024];
+
+    gethostname(host, sizeof(host) - 1);
+    for (int i = 0; i < 3; i++) {
+        if (hvd_rank_record_pack("x", 1, &blobs[i], NULL) < 0) {
+            exit(EXIT_FAILURE);
+        }
+    }
+    tap_ok(hvd_rank_record_compare(blobs, 3, 1, &err) == 0,
+           "ranks of one version are accepted");
+    set_version(&blobs[1], "1.2.3");
+    set_version(&blobs[2], "4.5.6");
+    snprintf(wanted, sizeof(wanted),
+             "rank 2 on %s has hvd 4.5.6, but this rank, 1 on %s, has hvd 1.2.3: install "
+             "the same version on both hosts",
+             host, host);
+    tap_ok(hvd_rank_record_compare(&blobs[0], 3, 1, &err) == HVD_ERR_MISMATCH &&
+               strstr(err.text, "rank 0 on ") == err.text,
+           "the first rank of another version is named");
+    set_version(&blobs[0], "1.2.3");
+    tap_ok(hvd_rank_record_compare(blobs, 3, 1, &err) == HVD_ERR_MISMATCH &&
+               strcmp(err.text, wanted) == 0,
+           "an error about another version has both ranks, hosts and versions");
+    for (size_t bytes = 0; bytes < blobs[2].bytes; bytes++) {
+        struct hvd_blob cut[2] = {blobs[1], {malloc(bytes + 1), bytes}};
+
+        memcpy(cut[1].data, blobs[2].data, bytes);
+        hvd_rank_record_compare(cut, 2, 0, &err);
+        free(cut[1].data);
+    }
+    tap_ok(true, "records that were cut are not read beyond their end");
+    for (int i = 0; i < 3; i++) {
+        free(blobs[i].data);
+    }
+}
+
 int main(void)
 {
     srand(tap_seed((unsigned)time(NULL)));
@@ -100,5 +148,6 @@ int main(void)
     test_secrets();
     test_damage(2000);
     test_foreign();
+    test_versions();
     return tap_done();
 }

@@ -17,7 +17,7 @@ tap_begin
 # shellcheck disable=SC2207 # split the flags at blanks
 flags=(-std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla
     -Wformat=2 -Werror -fsyntax-only "-I$root" "-I$root/gpu_binding" $(pkg-config --cflags hwloc)
-    '-DHVD_RENDEZVOUS_PROGRAM="elastic"' '-DHVD_PYTHON_DIR="python"' '-DHVD_PLUGIN_PATH="plugin"')
+    '-DHVD_RENDEZVOUS_PROGRAM="elastic"' '-DHVD_PYTHON_DIR="python"' '-DHVD_PLUGIN_PATH="plugin"' '-DHVD_VERSION="0.1.0"')
 # Prints the mirror from which this machine installs packages.
 mirror()
 {

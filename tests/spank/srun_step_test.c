@@ -213,6 +213,7 @@ static void test_nested(void)
 
     side_enter_job();
     setenv(HVD_ENV_LAUNCH, "1", 1);
+    setenv(HVD_ENV_LAUNCH_VERSION, "9.8.7", 1);
     setenv(HVD_ENV_RANK, "3", 1);
     setenv(HVD_ENV_NIC, "mlx5_0:1", 1);
     setenv(HVD_ENV_UCX_NET_DEVICES, "mlx5_0:1", 1);
@@ -238,6 +239,7 @@ static void test_nested(void)
     side_type_hvd(NULL);
     tap_ok(side_has_variable(HVD_ENV_RANK, NULL) &&
                side_has_variable(HVD_ENV_LAUNCH, NULL) &&
+               side_has_variable(HVD_ENV_LAUNCH_VERSION, NULL) &&
                side_has_variable(HVD_ENV_AGENT_PLAN, NULL) &&
                side_has_variable(HVD_ENV_UCX_NET_DEVICES, NULL),
            "an srun inside a rank drops that rank's variables");

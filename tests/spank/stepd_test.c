@@ -48,6 +48,7 @@ static void test_contract(void)
     task_has(&plugin,
              "HOROVOD_RANK=3 HOROVOD_SIZE=4 HOROVOD_LOCAL_RANK=1 HOROVOD_LOCAL_SIZE=2 "
              "HOROVOD_CROSS_RANK=1 HOROVOD_CROSS_SIZE=2 HVD_LAUNCH=1 HVD_GPUS=all "
+             "+HVD_LAUNCH_VERSION "
              "CUDA_VISIBLE_DEVICES=0,1 PYTHONPATH=/usr +HVD_CPUS HVD_GPU_INDEX=1 "
              "CUDA_DEVICE_ORDER=PCI_BUS_ID",
              "a task gets all variables of a rank");
