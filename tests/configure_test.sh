@@ -49,10 +49,13 @@ pretend good yaml-0.1 0.2.1
 slurm_headers slurm-20.11 0x140b07
 
 first=good
-configure -Dslurm=enabled "-Dc_args=-I$work/slurm-20.11" && grep -q 'for Slurm *: 20\.11$' "$work/out"
+configure -Dman=disabled -Dslurm=enabled "-Dc_args=-I$work/slurm-20.11" && grep -q 'for Slurm *: 20\.11$' "$work/out"
 report $? 'the oldest versions are accepted'
 ! grep -q '^build tests/' "$work/build/build.ninja"
 report $? 'no test is built unless it is asked for'
+# meson install fails at a link to a page that is not installed.
+meson introspect --installed "$work/build" >"$work/out" && ! grep -q "share/man/" "$work/out"
+report $? 'without man pages, no link to one is installed'
 
 while read -r first name version oldest; do
     pretend "$first" "$name" "$version"
