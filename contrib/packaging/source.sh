@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034 # the scripts that source this read the variables
+# For the scripts of this folder: the source of a package, and facts about it. The same commit gives the same source,
+# date and version, so that two builds of a package are equal. In an unpacked archive, the date of meson.build is that
+# of the commit.
+#
+#   $packaging, $checkout      this folder, and the root of the source
+#   $version                   of hvd
+#   $SOURCE_DATE_EPOCH         seconds since 1970 of the last commit; exported
+#   copy_source DIR            writes the source to DIR/hvd-VERSION
+#   maintainer                 prints NAME <ADDRESS> of whom to ask about the package
+#   slurm_release              prints the release of the installed headers of Slurm, and the first version that is too
+#                              new for a plugin built with them: 22.05 22.06
+
+packaging=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+checkout=$(cd "$packaging/../.." && pwd)
+version=$(sed -n "s/^project('hvd', 'c', version: '\([^']*\)'.*/\1/p" "$checkout/meson.build")
+
+is_git_checkout()
+{
+    [ -e "$checkout/.git" ]
+}
+
+if is_git_checkout; then
+    SOURCE_DATE_EPOCH=$(git -C "$checkout" log -1 --format=%ct)
+else
+    SOURCE_DATE_EPOCH=$(stat -c %Y "$checkout/meson.build")
+fi
+export SOURCE_DATE_EPOCH
+
+# Copies the last commit; of an unpacked archive, all files but builds.
+copy_source()
+{
+    if is_git_checkout; then
+        [ -z "$(git -C "$checkout" status --porcelain)" ] ||
+            echo "${0##*/}: the package gets the last commit, without the changes that \`git status\` shows" >&2
+        git -C "$checkout" archive --prefix="hvd-$version/" HEAD | tar -x -C "$1"
+    else
+        tar -C "$checkout" -c --exclude='./build*' --transform "s|^\.|hvd-$version|" . | tar -x -C "$1"
+    fi
+}
+
+# Prints DEBFULLNAME and DEBEMAIL, else the author of the last commit.
+maintainer()
+{
+    if [ -n "${DEBFULLNAME-}" ] && [ -n "${DEBEMAIL-}" ]; then
+        echo "$DEBFULLNAME <$DEBEMAIL>"
+    elif is_git_checkout; then
+        git -C "$checkout" log -1 --format='%an <%ae>'
+    else
+        echo "${0##*/}: set DEBFULLNAME and DEBEMAIL to the name and the mail address of the package's maintainer" >&2
+        return 1
+    fi
+}
+
+slurm_release()
+{
+    local number
+    number=$(echo SLURM_VERSION_NUMBER | cpp -P -include slurm/slurm.h - | tail -n 1) || return
+    printf '%d.%02d %d.%02d\n' $((number >> 16)) $((number >> 8 & 255)) $((number >> 16)) $(((number >> 8 & 255) + 1))
+}
