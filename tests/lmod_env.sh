@@ -19,8 +19,11 @@ unpack()
     mkdir -p "$(dirname "$environment")"
     new=$(mktemp -d "$environment.XXXXXX")
     trap 'rm -rf "$new"' EXIT
-    (cd "$new" && apt-get download lmod && dpkg -x lmod_*.deb .) >"$new/log" 2>&1 || impossible "$(tail -n 1 "$new/log")"
-    mv -T "$new" "$environment" 2>/dev/null || [ -e "$environment/$program" ] # another process may have been faster
+    (cd "$new" && apt-get download lmod && dpkg -x lmod_*.deb .) >"$new/log" 2>&1 ||
+        impossible "$(tail -n 1 "$new/log")"
+    rm -rf "$environment"
+    mv -T "$new" "$environment" 2>/dev/null || [ -x "$environment/$program" ] || # another process may have been faster
+        impossible "$environment cannot be written"
 }
 
 root=

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # `module load hvd` gives a shell all of hvd, and `module unload hvd` removes all of it: with Environment Modules, and
-# with Lmod. hvd is installed into a directory of the test, so the prefix in the modulefiles is replaced.
+# with Lmod. env.sh does the same without modules. hvd is installed into a directory of the test, so the prefix in these
+# files is replaced.
 # usage: modules_test.sh SOURCE_ROOT BUILD PREFIX
 root=$1 build=$2 installed_prefix=$3
 # shellcheck source=tests/tap.sh
@@ -16,6 +17,7 @@ mkdir "$work/both" "$work/tcl"
 for file in both/hvd both/hvd.lua tcl/hvd; do
     sed "s|$installed_prefix/|$prefix/|g" "$prefix/share/modulefiles/${file#*/}" >"$work/$file"
 done
+sed "s|$installed_prefix/|$prefix/|g" "$prefix/share/hvd/env.sh" >"$work/env.sh"
 
 # in_shell COMMAND: runs it in a shell without variables of this one, in which a line `module` works
 in_shell()
@@ -35,7 +37,8 @@ finds()
 
 # Prints variables, functions and completions of the shell, without those of the module system itself.
 state='state() {
-    { env; declare -F; complete -p; } | grep -vE "^(LMOD|__LMOD|_ModuleTable|LOADEDMODULES|_LMFILES_|__MODULES|MODULE|_=)" | sort
+    { env; declare -F; complete -p; } |
+        grep -vE "^(LMOD|__LMOD|_ModuleTable|LOADEDMODULES|_LMFILES_|__MODULES|MODULE|_=)" | sort
 }'
 
 # leaves_nothing PROMISE SETUP: the state before loading hvd is that after unloading it, also if completions were used.
@@ -67,7 +70,8 @@ shows_man_pages()
     [ -e "$page" ] && command -v man >/dev/null ||
         { tap_skip "$system: man finds the pages" 'not built, or no man: apt-get install scdoc man-db' && return; }
     finds 'man finds the pages' 'module load hvd; man -w hvdrun' "$page"
-    finds 'man finds the pages beside those of MANPATH' 'export MANPATH=/usr/share/man; module load hvd; man -w hvdrun' "$page"
+    finds 'man finds the pages beside those of MANPATH' \
+        'export MANPATH=/usr/share/man; module load hvd; man -w hvdrun' "$page"
 }
 
 check()
@@ -80,10 +84,23 @@ check()
     shows_man_pages
     completes
     leaves_nothing 'unloading leaves nothing' true
-    leaves_nothing 'unloading leaves what was set before' 'export MANPATH=/usr/share/man PYTHONPATH=/mine PKG_CONFIG_PATH=/p'
+    leaves_nothing 'unloading leaves what was set before' \
+        'export MANPATH=/usr/share/man PYTHONPATH=/mine PKG_CONFIG_PATH=/p'
 }
 
 completion=/usr/share/bash-completion/bash_completion
+# gives PROMISE SETUP EXPECTED: after env.sh was read twice, MANPATH is this.
+gives()
+{
+    env -i PATH=/usr/bin:/bin sh -u -c "$2 . $work/env.sh; . $work/env.sh
+        echo \$PATH; echo \${MANPATH-unset}" >"$work/out" 2>&1
+    [ "$(cat "$work/out")" = "$prefix/bin:/usr/bin:/bin
+$3" ]
+    report $? "env.sh: $1"
+}
+
+gives 'MANPATH stays unset' '' unset
+gives 'the pages precede those of MANPATH' 'export MANPATH=/m;' "$prefix/share/man:/m"
 modulefiles=$work/both system='Environment Modules'
 modulecmd=$(ls /usr/lib/*/modulecmd.tcl /usr/share/Modules/libexec/modulecmd.tcl 2>/dev/null | head -n 1)
 if [ -n "$modulecmd" ]; then
