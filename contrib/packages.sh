@@ -21,7 +21,7 @@ group_packages()
         util-linux procps ;;
     torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;
     test) echo git clang clang-format clang-tidy cppcheck 'libclang-rt-dev|libclang-rt-14-dev' shellcheck strace openmpi-bin \
-        libopenmpi-dev python3-venv python3-mpi4py binutils libquadmath0 environment-modules scdoc mandoc \
+        libopenmpi-dev python3-venv python3-wheel python3-mpi4py binutils libquadmath0 environment-modules scdoc mandoc \
         bash-completion zsh gnupg man-db lua5.3 lua-filesystem lua-json lua-posix lua-term ;; # Lua: for tests/lmod_env.sh
     bench) echo g++ make cmake python3-dev python3-venv python3-wheel \
         python3-cffi python3-matplotlib python3-psutil python3-yaml python3-packaging libtorch-dev \

@@ -3,7 +3,6 @@
 ranks use it. Prints TAP."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,7 @@ import launch
 from report import Report
 
 PYTHON = '/usr/bin/python3'  # the virtual environment of the wheel sees this Python's torch
-TOOLS = ['setuptools', 'wheel', 'meson', 'ninja']
+TOOLS = ['wheel', 'meson', 'ninja']
 USE = '''
 import importlib.metadata, horovod, torch, hvd.torch as hvd
 hvd.init()
@@ -57,12 +56,8 @@ def reason_to_skip(environment):
 
 def check(report, environment):
     python = f'{environment}/bin/python'
-    # Build in a copy, because setuptools writes into the source tree.
-    copy = f'{environment}/source'
-    shutil.copytree(os.path.join(launch.PACKAGE, '..', '..'), copy,
-                    ignore=shutil.ignore_patterns('.git', 'build*'))
     status, output = run(python, '-m', 'pip', 'install', '--quiet', '--no-build-isolation',
-                         '--disable-pip-version-check', '--no-deps', f'{copy}/contrib/python')
+                         '--disable-pip-version-check', '--no-deps', launch.PACKAGE)
     report.line(status == 0, 'pip installs contrib/python', output)
     if status != 0:
         return
@@ -82,7 +77,7 @@ def check(report, environment):
                          'print(horovod.run(lambda number: number + 1, (1,), num_proc=2))')
     report.line(output == '[2, 2]\n', 'horovod.run finds the hvdrun of the wheel', output)
     status, output = run(f'{environment}/bin/hvd-info', f'--python={python}')
-    report.line(status == 0 and '/horovod, hvd\'s, installed by horovod 0.28.1+hvd.' in output,
+    report.line(status == 0 and '/horovod, hvd\'s, installed by hvd ' in output,
                 'hvd-info --python names the wheel as the distribution', output)
     status, output = run(python, '-c', OPERATIONS)
     report.line(status == 0, 'the wheel has the operations of TensorFlow and MXNet', output)

@@ -15,9 +15,10 @@ if sys.version_info < (3, 8):
                       'a newer one, or start the script with one'
                       % (sys.version_info[0], sys.version_info[1], sys.executable))
 
-from horovod.common import absent
+from horovod.common import absent, owners
 from horovod.runner import run
 
 absent.announce()
+owners.warn()
 
 __version__ = '0.28.1'

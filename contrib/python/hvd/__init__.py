@@ -18,7 +18,9 @@ if _FOUND != _OWN:
                       'uninstall it or remove it from PYTHONPATH; hvd-info --python lists all'
                       % (_FOUND, _OWN))
 
-from horovod.common import alias
+from horovod.common import alias, owners
 
+if 'horovod.common.absent' not in sys.modules:  # horovod/__init__.py is not hvd's
+    raise ImportError(owners.describe(owners.others() or ['horovod']))
 alias.announce('hvd', 'horovod')
 sys.modules[__name__] = horovod

@@ -62,8 +62,7 @@ def words_of(options):
 
 
 def run_commandline():
-    """Replaces this process by hvdrun, with the same arguments. The console scripts hvdrun and
-    horovodrun call this."""
+    """Replaces this process by hvdrun, with the same arguments."""
     program = find_hvdrun()
     sys.stdout.flush()
     os.execv(program, ['hvdrun', *sys.argv[1:]])

@@ -66,15 +66,18 @@ def is_own(parent):
 
 
 def owners(name, parent):
-    """Returns name and version of each distribution that installed the package into ``parent``.
-    meson installs no list of files; there the name of the distribution decides."""
-    found = []
+    """Returns name and version of each distribution that installed the package into ``parent``: of
+    those whose list of files has the package, else of those that have its name. meson installs no
+    list of files, and the metadata of horovod in hvd's wheel has none."""
+    listed, named = [], []
     for each in importlib.metadata.distributions(path=[parent]):
         files = each.read_text('RECORD') or each.read_text('installed-files.txt')
         project = each.metadata['Name'] or ''
-        if f'{name}/__init__.py' in files if files else project.lower() == 'horovod':
-            found.append(f'{project} {each.version}')
-    return sorted(found)
+        if files and f'{name}/__init__.py' in files:
+            listed.append(f'{project} {each.version}')
+        elif not files and project.lower() == 'horovod':
+            named.append(f'{project} {each.version}')
+    return sorted(listed or named)
 
 
 def origin_of(spec):
@@ -107,8 +110,11 @@ def isolated_origin(python):
 
 
 def uninstall(package):
-    """Returns the command that uninstalls the package."""
-    names = ' '.join(owner.rpartition(' ')[0] for owner in package.owners)
+    """Returns the command that uninstalls the package. hvd is the first, because its metadata of
+    horovod, which pip cannot uninstall, may hide that of another horovod."""
+    names = sorted((owner.rpartition(' ')[0] for owner in package.owners),
+                   key=lambda name: name != 'hvd')
+    names = ' '.join(names)
     return f'{sys.executable} -m pip uninstall {names}'
 
 
@@ -243,12 +249,6 @@ def out_of_venv(venv):
         raise Failure(f'there is no {file}: nothing to remove')
     os.unlink(file)
     print(f'{file}: removed')
-
-
-def run_commandline():
-    """Replaces this process by the hvd-info of hvd's wheel, with the same arguments. The console
-    script hvd-info calls this."""
-    os.execv(os.path.join(HOME, 'horovod', '_hvd', 'bin', 'hvd-info'), ['hvd-info', *sys.argv[1:]])
 
 
 def main(arguments):
