@@ -110,13 +110,19 @@ static bool has_front(const char *python, const char *directory, const char *mod
            access(path, R_OK) == 0;
 }
 
-/* Looks for a file beside hvd-boot. */
+/* Looks for a file beside hvd-boot, by its path relative to this program: an installed
+ * tree can be moved. */
 static bool has_part(const char *file)
 {
-    char path[PATH_MAX];
+    char own[PATH_MAX];
+    char path[2 * PATH_MAX];
 
-    return snprintf(path, sizeof(path), HVD_MODULE_DIR "/%s", file) < (int)sizeof(path) &&
-           access(path, R_OK) == 0;
+    if (realpath("/proc/self/exe", own) == NULL) {
+        return false;
+    }
+    *strrchr(own, '/') = '\0';
+    snprintf(path, sizeof(path), "%s/" HVD_MODULES_FROM_BIN "/%s", own, file);
+    return access(path, R_OK) == 0;
 }
 
 /* Chooses the Python that a script of the user gets: the first "python" in PATH, else

@@ -71,7 +71,9 @@ def check(report, environment):
                 'its version names the interface and hvd', output)
     status, output = run('/usr/bin/env', f'PATH={environment}/bin:{os.environ["PATH"]}',
                          'horovodrun', '--check-build')
-    report.line(f'Python: {environment}/bin/python\n' in output and '[X] PyTorch' in output,
+    expected = (f'Python: {environment}/bin/python\n', '[X] PyTorch\n', '[X] NCCL\n',
+                '[X] hvd UCX, between nodes\n')
+    report.line(all(text in output for text in expected),
                 'horovodrun --check-build lists the features', output)
     status, output = run(python, '-c', 'import horovod\n'
                          'print(horovod.run(lambda number: number + 1, (1,), num_proc=2))')
