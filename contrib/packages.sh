@@ -8,7 +8,7 @@
 #                                        missing
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
 #         test (tests/run.sh), bench (contrib/bench: Open MPI, and tools to build Horovod),
-#         distros (tests/run.sh distros)
+#         distros (tests/run.sh distros), deb and rpm (contrib/packaging)
 # A name may be "NEW|OLD" if releases differ: the first that the release has is used.
 set -euo pipefail
 
@@ -28,7 +28,9 @@ group_packages()
         pybind11-dev \
         openmpi-bin libopenmpi-dev ;;
     distros) echo debootstrap ;;
-    *) echo "packages.sh: no group $1: build, cluster, torch, test, bench, distros" >&2 && return 1 ;;
+    deb) echo git dpkg-dev debhelper lintian scdoc python3 ;;
+    rpm) echo git rpm rpmlint scdoc python3 ;;
+    *) echo "packages.sh: no group $1: build, cluster, torch, test, bench, distros, deb, rpm" >&2 && return 1 ;;
     esac
 }
 

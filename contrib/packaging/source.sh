@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck shell=bash disable=SC2034 # the scripts that source this read the variables
+# shellcheck shell=bash disable=SC2034,SC2154 # variables of the scripts that source this
 # For the scripts of this folder: the source of a package, and facts about it. The same commit gives the same source,
 # date and version, so that two builds of a package are equal. In an unpacked archive, the date of meson.build is that
 # of the commit.
@@ -11,6 +11,8 @@
 #   maintainer                 prints NAME <ADDRESS> of whom to ask about the package
 #   slurm_release              prints the release of the installed headers of Slurm, and the first version that is too
 #                              new for a plugin built with them: 22.05 22.06
+#   fill_in FILE               prints FILE, with these facts in place of @WORDS@. The caller sets slurm_package, on which
+#                              all parts of the installed Slurm depend, and slurm_packager, a word for its origin
 
 packaging=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 checkout=$(cd "$packaging/../.." && pwd)
@@ -58,4 +60,16 @@ slurm_release()
     local number
     number=$(echo SLURM_VERSION_NUMBER | cpp -P -include slurm/slurm.h - | tail -n 1) || return
     printf '%d.%02d %d.%02d\n' $((number >> 16)) $((number >> 8 & 255)) $((number >> 16)) $(((number >> 8 & 255) + 1))
+}
+
+fill_in()
+{
+    local who release from until
+    who=$(maintainer) || return
+    release=$(slurm_release) || return
+    read -r from until <<<"$release"
+    sed -e "s/@VERSION@/$version/; s/@MAINTAINER@/$who/; s/@SLURM@/$from/g; s/@SLURM_UNTIL@/$until/g" \
+        -e "s/@SLURM_PACKAGE@/$slurm_package/g; s/@SLURM_PACKAGER@/$slurm_packager/" \
+        -e "s/@DATE_OF_DEB@/$(date -uRd "@$SOURCE_DATE_EPOCH")/" \
+        -e "s/@DATE_OF_RPM@/$(LC_ALL=C date -ud "@$SOURCE_DATE_EPOCH" '+%a %b %d %Y')/" "$1"
 }
