@@ -17,6 +17,7 @@
 
 enum {
     MOST_BYTES = 1 << 20,
+    KILL_MS = 1000,
     STATUS_MISSING = 127, /* as a shell reports it */
 };
 
@@ -95,25 +96,32 @@ static int read_output(int from, int64_t deadline_ms, struct hvd_info_output *ou
     }
 }
 
-/* Waits for the end of the child, which may go on after it has closed its output. */
+/* Waits for the end of the child until the deadline. */
+static bool has_ended(pid_t pid, int64_t deadline_ms, int *status)
+{
+    while (waitpid(pid, status, WNOHANG) != pid) {
+        if (hvd_clock_ms() >= deadline_ms) {
+            return false;
+        }
+        poll(NULL, 0, 1);
+    }
+    return true;
+}
+
+/* Waits for the end of the child, which may go on after it has closed its output, and
+ * kills it at the deadline. A child that waits for a file system that does not answer
+ * cannot be killed: it is left behind. Returns its status as waitpid does. */
 static int await_end(pid_t pid, int64_t deadline_ms, struct hvd_info_output *output)
 {
     int status = 0;
 
-    while (!output->is_late) {
-        pid_t ended = waitpid(pid, &status, WNOHANG);
-
-        if (ended == pid) {
-            return status;
-        }
-        output->is_late = hvd_clock_ms() >= deadline_ms;
-        poll(NULL, 0, 1);
+    if (!output->is_late && has_ended(pid, deadline_ms, &status)) {
+        return status;
     }
+    output->is_late = true;
     kill(-pid, SIGKILL);
     kill(pid, SIGKILL); /* if it is not yet the leader of its group */
-    while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return status;
+    return has_ended(pid, hvd_clock_ms() + KILL_MS, &status) ? status : SIGKILL;
 }
 
 int hvd_info_process_run(const struct hvd_info_process *process,

@@ -40,9 +40,9 @@ struct part {
     const char *title;
     const char *const *argv;
     int (*function)(struct hvd_error *err); /* if argv is NULL */
-    bool sees_all; /* the function sees all variables, because it is hvd's */
-    enum filter filter;
     const char *const *keys;
+    enum filter filter;
+    bool sees_all; /* the function sees all variables, because it is hvd's */
     bool is_for_job; /* left out without a Slurm job, whose number is added to argv */
 };
 

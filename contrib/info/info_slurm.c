@@ -58,7 +58,7 @@ static void say_wrong(struct inspection *inspection, const char *format, ...)
     inspection->is_wrong = true;
     printf("wrong: ");
     va_start(args, format);
-    vprintf(format, args);
+    vfprintf(stdout, format, args);
     va_end(args);
     printf("\n");
 }
@@ -71,7 +71,7 @@ static void say_unknown(struct inspection *inspection, const char *format, ...)
     inspection->is_unknown = true;
     printf("unknown: ");
     va_start(args, format);
-    vprintf(format, args);
+    vfprintf(stdout, format, args);
     va_end(args);
     printf("\n");
 }
@@ -239,7 +239,7 @@ static void find_plugstack(const struct inspection *inspection, char path[PATH_M
     bool has_own_conf = chosen != NULL || access(inspection->slurm_conf, F_OK) == 0;
 
     snprintf(path, PATH_MAX, "%s", inspection->plugstack_path);
-    if (path[0] != '\0' && (has_own_conf || access(SENT_DIR "/slurm.conf", F_OK) < 0)) {
+    if (path[0] == '/' && (has_own_conf || access(SENT_DIR "/slurm.conf", F_OK) < 0)) {
         return;
     }
     if (chosen != NULL && strrchr(chosen, '/') != NULL) {

@@ -53,7 +53,7 @@ X
 PATH=$work/bin:$PATH
 # The value of HVD_RENDEZVOUS is malformed, so that libhvd complains about it.
 HOME=$work/home USER=ann LOGNAME=ann HVD_SECRET=$secret-a HVD_RENDEZVOUS=127.0.0.1:$secret-b SLURM_HVD_KEY=$secret-c \
-    HVD_RUN_KEY=$secret-d HVD_NEW=$secret-e HOROVOD_SECRET=$secret-f HOROVOD_CYCLE_TIME=2 NCCL_TOKEN=$secret-g \
+    HVD_RUN_KEY=$secret-d HVD_NEW=$secret-e HOROVOD_SECRET=$secret-f HOROVOD_RANK=0 HOROVOD_SIZE=2 HOROVOD_CYCLE_TIME=2 NCCL_TOKEN=$secret-g \
     NCCL_DEBUG=WARN UCX_TLS=tcp UCX_PASSWORD=$secret-h SLURM_JOB_ID=7 SLURM_JWT=$secret-i AWS_SECRET_ACCESS_KEY=$secret-j \
     GITHUB_TOKEN=$secret-k PYTHONPATH=$work/home/lib:/home/ann/lib "$info" --bug-report >"$out" 2>&1
 report $? 'a report is written although the check fails'
