@@ -76,6 +76,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         }
         count++;
     }
+    for (int own = 0; own < count; own++) {
+        struct hvd_error err = {0};
+
+        if (hvd_rank_record_compare(blobs, count, own, &err) != 0 &&
+            strstr(err.text, " has hvd ") == NULL) {
+            fuzz_fail("an error about versions names them");
+        }
+    }
     lay_out(nodes, read);
     for (int i = 0; i < count; i++) {
         free(blobs[i].data);
