@@ -151,7 +151,8 @@ static bool is_plugin_missing(const char *const *environment)
 }
 
 /* Compares libhvd with the plugin, or hvdrun, that has set HVD_LAUNCH_VERSION: the two
- * talk to each other by messages that may differ between versions. */
+ * talk to each other by messages that may differ between versions. A batch job that was
+ * submitted by a rank inherits the variable, and may run much later. */
 static int check_version(const char *const *environment, struct hvd_error *err)
 {
     const char *version = find_variable(environment, HVD_ENV_LAUNCH_VERSION);
@@ -159,7 +160,8 @@ static int check_version(const char *const *environment, struct hvd_error *err)
     char host[256] = "";
     Dl_info self = {0};
 
-    if (version == NULL || strcmp(version, HVD_VERSION) == 0) {
+    if (version == NULL || strcmp(version, HVD_VERSION) == 0 ||
+        !(is_slurm_task(environment) || is_service_there(environment))) {
         return 0;
     }
     gethostname(host, sizeof(host) - 1);

@@ -19,7 +19,6 @@ static const char *const task_variables[] = {
     HVD_ENV_CROSS_SIZE,
     HVD_ENV_HOSTNAME,
     HVD_ENV_LAUNCH,
-    HVD_ENV_LAUNCH_VERSION,
     HVD_ENV_GPU_LIST,
     HVD_ENV_GPU_INDEX,
     HVD_ENV_GPUS,
@@ -51,10 +50,8 @@ static const char *const default_variables[] = {
 /* srun exports the address of its service to all nodes, even to those without the
  * plugin. The record of exported variables lists it, too. */
 static const char *const service_variables[] = {
-    HVD_ENV_RENDEZVOUS_STEP,
-    HVD_ENV_RENDEZVOUS,
-    HVD_ENV_HOROVOD_ELASTIC,
-    HVD_ENV_EXPORTED,
+    HVD_ENV_RENDEZVOUS_STEP, HVD_ENV_RENDEZVOUS,     HVD_ENV_HOROVOD_ELASTIC,
+    HVD_ENV_EXPORTED,        HVD_ENV_LAUNCH_VERSION,
 };
 
 static const char *const binding_variables[] = {

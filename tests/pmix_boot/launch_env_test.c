@@ -101,7 +101,8 @@ static const struct launch_case cases[] = {
                      "HOROVOD_ELASTIC=1", "SLURM_STEP_ID=0", NULL}},
     {"a batch job submitted by such a task", ALONE,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "SLURM_HVD_RENDEZVOUS=host:1:key",
-                     "HOROVOD_ELASTIC=1", "SLURM_JOB_ID=8", NULL}},
+                     "HOROVOD_ELASTIC=1", "SLURM_JOB_ID=8", "HVD_LAUNCH_VERSION=9.8.7",
+                     NULL}},
 
     {"srun --hvd without PMIx", RENDEZVOUS,
      .environment = {"HVD_RENDEZVOUS=host:1:key", "SLURM_STEP_ID=0", "SLURM_NTASKS=4",
