@@ -236,6 +236,10 @@ int hvd_cross_rank(void);
 int hvd_cross_size(void);
 int hvd_is_homogeneous(void); /* 1: all nodes have the same number of ranks; else 0 */
 
+/* Counts a step of the training, which `hvd-info --job` and `--pid` show. Returns 0, or
+ * HVD_ERR_STATE before hvd_init. One thread at a time. */
+int hvd_count_step(void);
+
 /* Returns the host name of a rank, valid until hvd_shutdown; NULL if there is no such
  * rank. */
 const char *hvd_host(int rank);

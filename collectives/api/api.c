@@ -314,6 +314,18 @@ HVD_EXPORT const char *hvd_host(int rank)
     return host;
 }
 
+HVD_EXPORT int hvd_count_step(void)
+{
+    struct hvd_job *job = hvd_job_try_enter();
+
+    if (job == NULL) {
+        return HVD_ERR_STATE;
+    }
+    hvd_job_count_step(job);
+    hvd_job_exit();
+    return 0;
+}
+
 HVD_EXPORT const char *hvd_version(void)
 {
     return HVD_VERSION;

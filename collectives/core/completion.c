@@ -51,6 +51,7 @@ void hvd_completion_end(void *context, struct hvd_entry *entry, int status,
     struct hvd_job *job = context;
     struct hvd_error lacks_room;
 
+    hvd_live_end(&job->live);
     if (status == 0 && entry->done == NULL && entry->output_bytes > 0 &&
         hvd_entry_check_room(entry, &lacks_room) != 0) {
         status = lacks_room.status;

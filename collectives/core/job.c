@@ -129,9 +129,11 @@ static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
                      struct hvd_error *err)
 {
     static open_part *const parts[] = {
-        hvd_recording_open,   hvd_negotiation_open, hvd_tuning_create,
-        hvd_connect_open_net, hvd_gpu_tensors_open, open_movers,
-        hvd_connect_net,      open_report,          hvd_progress_start_thread,
+        hvd_live_open,        hvd_recording_open,
+        hvd_negotiation_open, hvd_tuning_create,
+        hvd_connect_open_net, hvd_gpu_tensors_open,
+        open_movers,          hvd_connect_net,
+        open_report,          hvd_progress_start_thread,
     };
     int status;
 
@@ -141,6 +143,7 @@ static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
         status = parts[i](job, err);
     }
     if (status == 0) {
+        hvd_live_enter(&job->live, HVD_LIVE_RUNNING);
         place_thread(job, job->settings.thread_affinity);
     }
     return status;
@@ -252,6 +255,7 @@ void hvd_job_leave(struct hvd_job *job, const char *why)
     if (why != NULL) {
         hvd_grace_begin(); /* another rank may return before this one */
     }
+    hvd_live_enter(&job->live, HVD_LIVE_LEAVING);
     hvd_progress_lock(job);
     if (!has_left(job) && hvd_shutdown_phase(&job->shutdown) == HVD_PHASE_RUNNING) {
         ask_to_leave(job, why);
@@ -284,6 +288,7 @@ void hvd_job_destroy(struct hvd_job *job)
     hvd_waiters_finish(&job->waiters);
     hvd_progress_finish(&job->progress);
     hvd_recording_finish(&job->recording);
+    hvd_live_close(&job->live);
     free(job);
 }
 
@@ -396,6 +401,11 @@ void hvd_job_gpu_freed(struct hvd_job *job)
 const struct hvd_boot *hvd_job_boot(const struct hvd_job *job)
 {
     return job->boot;
+}
+
+void hvd_job_count_step(struct hvd_job *job)
+{
+    hvd_live_step(&job->live);
 }
 
 struct hvd_sets *hvd_job_sets(struct hvd_job *job)

@@ -70,4 +70,7 @@ void hvd_job_gpu_freed(struct hvd_job *job);
 const struct hvd_boot *hvd_job_boot(const struct hvd_job *job);
 struct hvd_sets *hvd_job_sets(struct hvd_job *job);
 
+/* Counts a step of the training (live.h). One thread at a time. */
+void hvd_job_count_step(struct hvd_job *job);
+
 #endif

@@ -16,6 +16,7 @@
 #include "collectives/core/failure.h"
 #include "collectives/core/gpu_tensors.h"
 #include "collectives/core/job.h"
+#include "collectives/core/live.h"
 #include "collectives/core/loop.h"
 #include "collectives/core/negotiation.h"
 #include "collectives/core/network.h"
@@ -71,6 +72,7 @@ struct hvd_job {
     struct hvd_failure failure;
 
     /* Observers. */
+    struct hvd_live live;
     struct hvd_timeline *timeline;
     struct hvd_recording recording;
     struct hvd_straggler_report *report; /* NULL: no report was asked for */

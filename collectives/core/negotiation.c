@@ -179,6 +179,7 @@ static int submit_entries(struct hvd_job *job, struct hvd_entry *entry, int64_t 
         if (job->timeline != NULL) {
             hvd_timeline_proposed(job->timeline, entry);
         }
+        hvd_live_begin(&job->live);
         status = hvd_agreement_submit(negotiation->agreement, entry, now_ns);
     }
     return status;

@@ -268,6 +268,7 @@ static void sleep_as_driver(struct hvd_job *job, int64_t until_ns)
     if (!atomic_load(&job->progress.thread_drives)) {
         hvd_wakeup_suppress(&job->wakeup, true);
     }
+    hvd_live_write(job, none.now_ns);
     hvd_wakeup_sleep(&job->wakeup,
                      hvd_loop_deadline(&job->loop, until_ns, hvd_clock_ns()));
     hvd_wakeup_end_sleep(&job->wakeup);
@@ -438,6 +439,9 @@ static bool drive_as_thread(struct hvd_job *job)
     spin_until(job, must_stop, job);
     wait = wait_of(job);
     asleep = settle_to_sleep(job, &wait);
+    if (asleep) {
+        hvd_live_write(job, wait.now_ns);
+    }
     atomic_store(&job->progress.thread_wakes_ns,
                  hvd_loop_deadline(&job->loop, wait.end_ns, wait.now_ns));
     atomic_store(&job->progress.thread_drives, false);

@@ -128,6 +128,7 @@ _PROTOTYPES = {
     'hvd_request_start': (c_int, [c_void_p, POINTER(Tensor), POINTER(Error)]),
     'hvd_request_free': (None, [c_void_p]),
     'hvd_free': (None, [c_void_p]),
+    'hvd_count_step': (c_int, []),
     'hvd_elastic': (c_int, []),
     'hvd_elastic_updates': (c_int, []),
     'hvd_elastic_ready': (c_int, []),

@@ -6,6 +6,7 @@ import torch
 from horovod.common.alike import StartCheck
 from horovod.common.basics import Adasum, Max
 from horovod.common.exceptions import HorovodInternalError
+from horovod.common.library import lib
 from horovod.common.requests import synchronize, tensor_name
 from horovod.torch.checksum import REMEDY, checksum
 from horovod.torch.collectives.allreduce import allreduce_, allreduce_async_
@@ -34,6 +35,7 @@ class AdasumOptimizer(torch.optim.Optimizer):
         result = super().step() if closure is None else super().step(closure)
         with torch.no_grad():
             self._combine(moving, starts)
+        lib.hvd_count_step()
         return result
 
     # This mark keeps torch from wrapping step() to run its hooks: the step() of the base class runs

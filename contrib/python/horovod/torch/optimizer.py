@@ -9,6 +9,7 @@ import torch
 from horovod.common.arguments import check_count, check_gradient_settings, wrong_type
 from horovod.common.basics import Adasum, Average
 from horovod.common.elastic import is_elastic
+from horovod.common.library import lib
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set, is_registered
 from horovod.torch.adasum_optimizer import AdasumOptimizer
 from horovod.torch.adasum_optimizer import AdasumOptimizer as _DistributedAdasumOptimizer
@@ -84,6 +85,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         self._synchronized = self._is_unscaled = False
         result = super().step() if closure is None else super().step(closure)
         self._synchronized = False
+        lib.hvd_count_step()
         return result
 
     # This mark keeps torch from wrapping step() to run its hooks: the step() of the base class runs

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the page of this rank that hvd-info reads (trace/live_page.h).
+ *
+ * Threads: the progress lock is held, unless a function says otherwise. */
+#ifndef HVD_LIVE_H
+#define HVD_LIVE_H
+
+#include <stdint.h>
+
+#include "collectives/trace/live_page.h"
+#include "gpu_binding/base/error.h"
+
+struct hvd_job;
+
+struct hvd_live {
+    struct hvd_live_page *page;
+    int fd; /* -1: nobody can read the page */
+};
+
+/* Opens the page, as soon as the rank and the job's size are known. Fails only without
+ * memory: a job runs as well without a page that others can read. */
+int hvd_live_open(struct hvd_job *job, struct hvd_error *err);
+void hvd_live_close(struct hvd_live *live); /* a zeroed one is fine */
+
+static inline void hvd_live_add(_Atomic uint64_t *count)
+{
+    atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,
+                          memory_order_relaxed);
+}
+
+/* Count a collective that begins, and one that ends. */
+static inline void hvd_live_begin(const struct hvd_live *live)
+{
+    hvd_live_add(&live->page->begun);
+}
+
+static inline void hvd_live_end(const struct hvd_live *live)
+{
+    hvd_live_add(&live->page->ended);
+}
+
+/* Counts a step of the optimizer. Any thread, but one at a time. */
+static inline void hvd_live_step(const struct hvd_live *live)
+{
+    hvd_live_add(&live->page->steps);
+}
+
+/* Tells the phase of the job. Any thread may call it. */
+static inline void hvd_live_enter(const struct hvd_live *live, enum hvd_live_phase phase)
+{
+    atomic_store(&live->page->phase, (int32_t)phase);
+}
+
+/* Writes what the rank waits for. Call it before the driver sleeps. */
+void hvd_live_write(struct hvd_job *job, int64_t now_ns);
+
+#endif

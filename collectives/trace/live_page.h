@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The page in which a rank keeps what it is doing, for hvd-info to read from outside.
+ *
+ * The page is a memory file (memfd) that stays open in the rank. Another process of the
+ * same user, or of root, reads it by /proc/PID/fd, without help from the rank: also when
+ * the rank is stopped, or hangs in Python. Nothing is left when the rank dies.
+ *
+ * The rank only counts its collectives while it works, and writes its tensors in flight
+ * when it goes to sleep. If the counts have moved since then, other tensors are in
+ * flight now. */
+#ifndef HVD_LIVE_PAGE_H
+#define HVD_LIVE_PAGE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define HVD_LIVE_PAGE_FILE "hvd-live" /* the name of the memory file */
+
+enum {
+    HVD_LIVE_MAGIC = 0x31657668, /* "hve1": changes with the layout */
+    HVD_LIVE_TENSORS = 4,
+    HVD_LIVE_TEXT = 112,
+};
+
+enum hvd_live_phase {
+    HVD_LIVE_CONNECTING, /* init has found all ranks, and connects to them */
+    HVD_LIVE_RUNNING,
+    HVD_LIVE_LEAVING, /* shutdown has begun */
+};
+
+/* A tensor in flight. */
+struct hvd_live_tensor {
+    int64_t submitted_ns; /* hvd_clock_ns */
+    int32_t set; /* the process set */
+    char operation[HVD_LIVE_TEXT]; /* "allreduce 'gradient'" */
+};
+
+/* Changes when the rank goes to sleep. */
+struct hvd_live_record {
+    int64_t written_ns; /* hvd_clock_ns */
+    uint64_t begun, ended; /* the counts at that time */
+    int32_t count; /* of the tensors that follow; begun - ended are in flight */
+    int32_t waiting; /* threads of the program that wait for a request */
+    int32_t messages; /* sends or receives are in flight: 1, otherwise 0 */
+    struct hvd_live_tensor tensors[HVD_LIVE_TENSORS]; /* the oldest ones */
+};
+
+struct hvd_live_page {
+    uint32_t magic; /* HVD_LIVE_MAGIC, written last */
+    uint32_t bytes; /* of the struct */
+    /* these do not change */
+    int32_t pid; /* in the rank's own pid namespace */
+    int32_t rank, size;
+    uint32_t slurm_job, slurm_step; /* 0: not in a Slurm job */
+    char host[64];
+    /* these change at any time */
+    _Atomic int32_t phase; /* enum hvd_live_phase */
+    _Atomic uint64_t begun; /* collectives that the rank has submitted */
+    _Atomic uint64_t ended; /* and those of them that have ended */
+    _Atomic uint64_t steps; /* steps of the optimizer; 0: not counted */
+    _Atomic uint32_t turn; /* odd while `state` is written */
+    struct hvd_live_record state;
+};
+
+#endif
