@@ -314,6 +314,9 @@ int main(int argc, char **argv)
         case HVD_INFO_OUT_OF_VENV:
             status = hvd_info_out_of_venv(options.venv, &err);
             break;
+        case HVD_INFO_LIVE:
+            status = hvd_info_live(&options.live, &err);
+            break;
         case HVD_INFO_SHOW:
             status = show_topology(&options, &err);
             break;

@@ -3,6 +3,7 @@
 #include "contrib/info/info_options.h"
 
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,8 +25,18 @@ enum option_code {
     OPTION_PYTHON,
     OPTION_INTO_VENV,
     OPTION_OUT_OF_VENV,
+    OPTION_JOB,
+    OPTION_PID,
+    OPTION_RAW,
+    OPTION_JSON,
+    OPTION_WATCH,
     OPTION_HELP,
     OPTION_VERSION,
+};
+
+enum {
+    WATCH_S = 2,
+    MOST_WATCH_S = 86400,
 };
 
 static const struct option long_options[] = {
@@ -43,6 +54,11 @@ static const struct option long_options[] = {
     {"python", optional_argument, NULL, OPTION_PYTHON},
     {"into-venv", required_argument, NULL, OPTION_INTO_VENV},
     {"out-of-venv", required_argument, NULL, OPTION_OUT_OF_VENV},
+    {"job", required_argument, NULL, OPTION_JOB},
+    {"pid", required_argument, NULL, OPTION_PID},
+    {"raw", required_argument, NULL, OPTION_RAW}, /* for hvd-info itself */
+    {"json", no_argument, NULL, OPTION_JSON},
+    {"watch", optional_argument, NULL, OPTION_WATCH},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -81,6 +97,15 @@ void hvd_info_usage(FILE *out)
         "                      Python ignores PYTHONPATH, as by python -I: writes\n"
         "                      hvd.pth into its site-packages\n"
         "  --out-of-venv DIR   remove that file\n"
+        "  --job JOB[.STEP]    ask the ranks of a running Slurm job what they do, for "
+        "what\n"
+        "                      they wait, and for whom; for the job's user and root\n"
+        "  --pid PID           the same for the ranks that this hvdrun or torchrun has\n"
+        "                      started, or for one rank\n"
+        "  --json              with --job or --pid: print JSON, one line for each step\n"
+        "  --watch[=SECONDS]   with --job or --pid: ask again after 2 seconds, until "
+        "the\n"
+        "                      job has ended\n"
         "  --help              show this help, and exit\n"
         "  --version           show the version, and exit\n",
         out);
@@ -152,6 +177,8 @@ static const char *action_name(enum hvd_info_action action)
         return "--into-venv";
     case HVD_INFO_OUT_OF_VENV:
         return "--out-of-venv";
+    case HVD_INFO_LIVE:
+        return "--job or --pid";
     default:
         return NULL;
     }
@@ -168,6 +195,12 @@ static int take_action(enum hvd_info_action action, struct hvd_info_options *opt
     }
     options->action = action;
     return 0;
+}
+
+/* Notes that ranks are to be asked, unless the option has a wrong value. */
+static int take_live(int status, struct hvd_info_options *options, struct hvd_error *err)
+{
+    return status < 0 ? status : take_action(HVD_INFO_LIVE, options, err);
 }
 
 static int take_option(int code, const char *value, struct hvd_info_options *options,
@@ -223,6 +256,25 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
     case OPTION_OUT_OF_VENV:
         options->venv = value;
         return take_action(HVD_INFO_OUT_OF_VENV, options, err);
+    case OPTION_JOB:
+    case OPTION_RAW:
+        options->live.is_job = code == OPTION_JOB;
+        options->live.is_raw = code == OPTION_RAW;
+        return take_live(hvd_info_live_parse_job(value, &options->live.which, err),
+                         options, err);
+    case OPTION_PID:
+        options->live.which.step = -1;
+        return take_live(
+            parse_count("--pid", value, INT_MAX, &options->live.which.pid, err), options,
+            err);
+    case OPTION_JSON:
+        options->live.is_json = true;
+        return 0;
+    case OPTION_WATCH:
+        options->live.watch_s = WATCH_S;
+        return value == NULL ? 0
+                             : parse_count("--watch", value, MOST_WATCH_S,
+                                           &options->live.watch_s, err);
     case OPTION_HELP:
         options->action = HVD_INFO_HELP;
         return 0;
@@ -240,6 +292,14 @@ static int check_together(const struct hvd_info_options *options, bool has_other
     if (options->action == HVD_INFO_CHECK && has_others) {
         return hvd_fail(err, HVD_ERR_ARG,
                         "--check looks at nodes as they are: expected no other option");
+    }
+    if (options->action != HVD_INFO_LIVE &&
+        (options->live.is_json || options->live.watch_s > 0)) {
+        return hvd_fail(err, HVD_ERR_ARG, "--%s needs --job or --pid",
+                        options->live.is_json ? "json" : "watch");
+    }
+    if (options->live.which.job != 0 && options->live.which.pid != 0) {
+        return hvd_fail(err, HVD_ERR_ARG, "expected one of --job and --pid, found both");
     }
     if (action_name(options->action) != NULL && has_others) {
         return hvd_fail(err, HVD_ERR_ARG, "%s: expected no other option",

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "contrib/info/info_live_ask.h"
 #include "gpu_binding/binding.h"
 
 enum hvd_info_action {
@@ -15,6 +16,7 @@ enum hvd_info_action {
     HVD_INFO_PYTHON,
     HVD_INFO_INTO_VENV,
     HVD_INFO_OUT_OF_VENV,
+    HVD_INFO_LIVE,
     HVD_INFO_HELP,
     HVD_INFO_VERSION,
 };
@@ -31,6 +33,7 @@ struct hvd_info_options {
     const char *report; /* the file, "-" for standard output, or NULL */
     const char *python;
     const char *venv;
+    struct hvd_info_live_question live;
     struct hvd_plan_options plan;
 };
 

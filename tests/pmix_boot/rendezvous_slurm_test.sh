@@ -8,10 +8,11 @@
 install_hvd
 start_cluster 2 --sockets 1 --cores 4 --gpus 0 --prefix "$prefix"
 mkdir "$home/hvd"
-cp "$1" "$home/"
+cp "$1" "$MESON_BUILD_ROOT/tests/info/live_ranks" "$home/"
 cp "$2" "$home/hvd/" # where boot_client looks for it
 chmod -R a+rX "$home/boot_client" "$home/hvd"
 user=$(as_user id -u)
+library=$(dirname "$(find "$prefix" -name libhvd.so -print -quit)")
 
 step()
 {
@@ -86,5 +87,23 @@ prints 'the others name a rank that dies while it waits, with its node, before t
             kill -9 $!
             ;;
         esac'
+# Asked from outside: rank 1 runs the script, rank 2 is stopped.
+begin_job as_user LD_LIBRARY_PATH="$library" srun --hvd=on --mpi=none -N 2 --ntasks-per-node=2 ./live_ranks
+are_waiting()
+{
+    asked=$(as_user squeue --noheader --states=RUNNING --format=%i) &&
+        as_user "$prefix/bin/hvd-info" --job "$asked" | grep -q "waits for allreduce 'gradient'.* for ranks 1-2"
+}
+succeeds 'ranks run, of which one is stopped and one does not call hvd' waits_for are_waiting
+prints 'hvd-info --job asks the ranks of all nodes' \
+    "^ +3  n2 .* 2 +5  waits for allreduce 'gradient' since [0-9.]+ s, for ranks 1-2$" \
+    as_user "$prefix/bin/hvd-info" --job "$asked"
+prints 'it names the ranks that are late, with their nodes' \
+    '^late: rank 2 on n2 \(pid [0-9]+\), which is stopped, by a signal or a debugger$' \
+    as_user "$prefix/bin/hvd-info" --job "$asked.0"
+prints 'root gets the answer, too' "^job $asked.0: 4 of 4 ranks$" as_root "$prefix/bin/hvd-info" --job "$asked"
+complains 'a job that does not exist is an error' 'squeue knows no running job 999999' as_user "$prefix/bin/hvd-info" --job 999999
+as_user scancel "$asked"
+end_job
 succeeds 'no service is left' as_root sh -c '! pgrep -x hvd-rendezvous'
 tap_done

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "contrib/info/info_live.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpu_binding/base/clock.h"
+
+enum {
+    PATH_BYTES = 64,
+    TRIES = 1000, /* to read a page that is written at the same time */
+};
+
+static const char line_mark[] = "hvd-rank";
+
+int hvd_info_live_add(struct hvd_info_ranks *ranks, const struct hvd_info_rank *rank,
+                      struct hvd_error *err)
+{
+    struct hvd_info_rank *grown =
+        realloc(ranks->all, ((size_t)ranks->count + 1) * sizeof(*grown));
+
+    if (grown == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", ranks->count + 1);
+    }
+    grown[ranks->count++] = *rank;
+    ranks->all = grown;
+    return 0;
+}
+
+/* --- processes --- */
+
+/* Reads a file of /proc/PID. Returns false if there is none, or it may not be read. */
+static bool read_file(int pid, const char *name, char *text, size_t bytes)
+{
+    char path[PATH_BYTES];
+    ssize_t length = -1;
+    int fd;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
+    fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        length = read(fd, text, bytes - 1);
+        close(fd);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    return length > 0;
+}
+
+/* Reads the state and the parent of a process. The name before them may contain anything
+ * but ends with the last parenthesis. */
+static bool read_stat(int pid, char *state, int *parent)
+{
+    char text[1024];
+    const char *end;
+
+    if (!read_file(pid, "stat", text, sizeof(text))) {
+        return false;
+    }
+    end = strrchr(text, ')');
+    return end != NULL && sscanf(end + 1, " %c %d", state, parent) == 2;
+}
+
+/* Returns the pid that the process has in its own namespace. */
+static int own_pid(int pid)
+{
+    char text[4096];
+    const char *line;
+    const char *last;
+
+    if (!read_file(pid, "status", text, sizeof(text))) {
+        return -1;
+    }
+    line = strstr(text, "\nNSpid:");
+    if (line == NULL) {
+        return pid;
+    }
+    line += strlen("\nNSpid:");
+    last = line;
+    for (const char *at = line; *at != '\0' && *at != '\n'; at++) {
+        last = *at == '\t' || *at == ' ' ? at + 1 : last;
+    }
+    return (int)strtol(last, NULL, 10);
+}
+
+static bool descends_from(int pid, pid_t ancestor)
+{
+    char state;
+
+    while (pid > 1 && pid != ancestor && read_stat(pid, &state, &pid)) {
+    }
+    return pid == ancestor;
+}
+
+/* --- pages --- */
+
+/* Copies the page. Its state is marked as older than the counts if the rank was stopped
+ * while it wrote the state. Returns false for a file that is no page. */
+static bool copy_page(int fd, struct hvd_live_page *copy)
+{
+    uint32_t turn;
+
+    for (int i = 0; i < TRIES; i++) {
+        if (pread(fd, copy, sizeof(*copy), 0) != (ssize_t)sizeof(*copy) ||
+            copy->magic != HVD_LIVE_MAGIC || copy->bytes != sizeof(*copy)) {
+            return false;
+        }
+        turn = copy->turn;
+        if (turn % 2 == 0 &&
+            pread(fd, (char *)copy + offsetof(struct hvd_live_page, turn), sizeof(turn),
+                  offsetof(struct hvd_live_page, turn)) == (ssize_t)sizeof(turn) &&
+            copy->turn == turn) {
+            return true;
+        }
+    }
+    copy->state.begun = copy->begun + 1;
+    return true;
+}
+
+/* Finds the page of a process. Its children that were forked may have it open, too. */
+static bool read_page(int pid, struct hvd_live_page *page)
+{
+    char path[PATH_BYTES];
+    bool is_found = false;
+    struct dirent *entry;
+    DIR *files;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", pid);
+    files = opendir(path);
+    while (files != NULL && !is_found && (entry = readdir(files)) != NULL) {
+        char target[PATH_BYTES];
+        ssize_t length =
+            readlinkat(dirfd(files), entry->d_name, target, sizeof(target) - 1);
+
+        target[length > 0 ? length : 0] = '\0';
+        if (strncmp(target, "/memfd:" HVD_LIVE_PAGE_FILE " ",
+                    strlen("/memfd:" HVD_LIVE_PAGE_FILE " ")) == 0) {
+            const int fd = openat(dirfd(files), entry->d_name, O_RDONLY | O_CLOEXEC);
+
+            is_found = fd >= 0 && copy_page(fd, page) && page->pid == own_pid(pid);
+            if (fd >= 0) {
+                close(fd);
+            }
+        }
+    }
+    if (files != NULL) {
+        closedir(files);
+    }
+    return is_found;
+}
+
+static double seconds_since(int64_t then_ns, int64_t now_ns)
+{
+    return now_ns > then_ns ? (double)(now_ns - then_ns) / 1e9 : 0;
+}
+
+static void take_state(const struct hvd_live_page *page, int64_t now_ns,
+                       struct hvd_info_rank *rank)
+{
+    const struct hvd_live_record *state = &page->state;
+
+    rank->is_current = state->begun == page->begun && state->ended == page->ended &&
+                       state->written_ns != 0;
+    rank->age_s = seconds_since(state->written_ns, now_ns);
+    rank->is_waiting = state->waiting > 0;
+    rank->has_messages = state->messages > 0;
+    for (int i = 0; i < state->count && i < HVD_LIVE_TENSORS; i++) {
+        struct hvd_info_tensor *tensor = &rank->tensors[rank->count++];
+
+        tensor->age_s = seconds_since(state->tensors[i].submitted_ns, now_ns);
+        tensor->set = state->tensors[i].set;
+        snprintf(tensor->operation, sizeof(tensor->operation), "%.*s", HVD_LIVE_TEXT - 1,
+                 state->tensors[i].operation);
+    }
+}
+
+/* Copies what the page says. The page is not trusted: another program may have made
+ * it. */
+static void take_page(const struct hvd_live_page *page, int64_t now_ns,
+                      struct hvd_info_rank *rank)
+{
+    rank->job = page->slurm_job;
+    rank->step = page->slurm_step;
+    rank->rank = page->rank;
+    rank->size = page->size;
+    snprintf(rank->host, sizeof(rank->host), "%.*s", (int)sizeof(page->host) - 1,
+             page->host);
+    rank->phase = (enum hvd_live_phase)page->phase;
+    rank->steps = page->steps;
+    rank->ended = page->ended;
+    rank->in_flight = page->begun > page->ended ? (int)(page->begun - page->ended) : 0;
+    take_state(page, now_ns, rank);
+}
+
+static bool is_asked_for(const struct hvd_info_selection *which,
+                         const struct hvd_info_rank *rank)
+{
+    return (which->job == 0 || rank->job == which->job) &&
+           (which->step < 0 || rank->step == which->step) &&
+           (which->pid == 0 || descends_from(rank->pid, which->pid)) && rank->size > 0 &&
+           rank->rank >= 0 && rank->rank < rank->size;
+}
+
+int hvd_info_live_find(const struct hvd_info_selection *which,
+                       struct hvd_info_ranks *ranks, struct hvd_error *err)
+{
+    DIR *processes = opendir("/proc");
+    struct dirent *entry;
+    int status = 0;
+
+    if (processes == NULL) {
+        return hvd_fail(err, HVD_ERR_SYS, "cannot read /proc: %m");
+    }
+    while (status == 0 && (entry = readdir(processes)) != NULL) {
+        struct hvd_info_rank rank = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
+        struct hvd_live_page page;
+        int parent;
+
+        if (rank.pid > 0 && read_page(rank.pid, &page) &&
+            read_stat(rank.pid, &rank.process, &parent)) {
+            take_page(&page, hvd_clock_ns(), &rank);
+            status =
+                is_asked_for(which, &rank) ? hvd_info_live_add(ranks, &rank, err) : 0;
+        }
+    }
+    closedir(processes);
+    return status;
+}
+
+/* --- lines --- */
+
+/* Writes a text that contains no tab and no newline afterwards. */
+static void write_text(const char *text, FILE *out)
+{
+    fputc('\t', out);
+    for (; *text != '\0'; text++) {
+        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    }
+}
+
+void hvd_info_live_write(const struct hvd_info_rank *rank, FILE *out)
+{
+    fprintf(out,
+            "%s %" PRIu32 " %" PRIu32 " %d %d %d %c %d %" PRIu64 " %" PRIu64
+            " %d %d %.3f %d %d %d",
+            line_mark, rank->job, rank->step, rank->rank, rank->size, (int)rank->pid,
+            rank->process, (int)rank->phase, rank->steps, rank->ended, rank->in_flight,
+            rank->is_current, rank->age_s, rank->is_waiting, rank->has_messages,
+            rank->count);
+    write_text(rank->host, out);
+    for (int i = 0; i < rank->count; i++) {
+        fprintf(out, "\t%d %.3f", rank->tensors[i].set, rank->tensors[i].age_s);
+        write_text(rank->tensors[i].operation, out);
+    }
+    fputc('\n', out);
+}
+
+/* Takes the text up to the next tab or the end of the line. Returns what follows, or NULL
+ * if there is no text. */
+static const char *take_text(const char *line, char *text, size_t bytes)
+{
+    size_t length;
+
+    if (line == NULL || *line != '\t') {
+        return NULL;
+    }
+    length = strcspn(line + 1, "\t\n");
+    snprintf(text, bytes, "%.*s", (int)length, line + 1);
+    return line + 1 + length;
+}
+
+bool hvd_info_live_parse(const char *line, struct hvd_info_rank *rank)
+{
+    int pid, phase, is_current, is_waiting, has_messages, used = 0;
+    char numbers[64];
+
+    *rank = (struct hvd_info_rank){0};
+    if (strncmp(line, line_mark, strlen(line_mark)) != 0 ||
+        sscanf(line + strlen(line_mark),
+               " %" SCNu32 " %" SCNu32 " %d %d %d %c %d %" SCNu64 " %" SCNu64
+               " %d %d %lf %d %d %d%n",
+               &rank->job, &rank->step, &rank->rank, &rank->size, &pid, &rank->process,
+               &phase, &rank->steps, &rank->ended, &rank->in_flight, &is_current,
+               &rank->age_s, &is_waiting, &has_messages, &rank->count, &used) != 15 ||
+        rank->count < 0 || rank->count > HVD_LIVE_TENSORS) {
+        return false;
+    }
+    rank->pid = pid;
+    rank->phase = (enum hvd_live_phase)phase;
+    rank->is_current = is_current != 0;
+    rank->is_waiting = is_waiting != 0;
+    rank->has_messages = has_messages != 0;
+    line = take_text(line + strlen(line_mark) + used, rank->host, sizeof(rank->host));
+    for (int i = 0; i < rank->count && line != NULL; i++) {
+        struct hvd_info_tensor *tensor = &rank->tensors[i];
+
+        line = take_text(line, numbers, sizeof(numbers));
+        line = take_text(line, tensor->operation, sizeof(tensor->operation));
+        if (line != NULL &&
+            sscanf(numbers, "%d %lf", &tensor->set, &tensor->age_s) != 2) {
+            line = NULL;
+        }
+    }
+    return line != NULL;
+}

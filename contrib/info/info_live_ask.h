@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hvd-info --job and --pid: ask the ranks of a running job what they do. */
+#ifndef HVD_INFO_LIVE_ASK_H
+#define HVD_INFO_LIVE_ASK_H
+
+#include <stdbool.h>
+
+#include "contrib/info/info_live.h"
+
+struct hvd_info_live_question {
+    struct hvd_info_selection which;
+    bool is_job; /* ask all nodes of which.job; otherwise this node */
+    bool is_raw; /* print lines for the hvd-info that asks all nodes */
+    bool is_json;
+    int watch_s; /* ask again after this time, until no rank is left; 0: ask once */
+};
+
+/* Parses "1234" or "1234.0". */
+int hvd_info_live_parse_job(const char *text, struct hvd_info_selection *which,
+                            struct hvd_error *err);
+
+/* Prints what the ranks do. Fails with HVD_ERR_STATE if there is none. */
+int hvd_info_live(const struct hvd_info_live_question *question, struct hvd_error *err);
+
+#endif

@@ -1,0 +1,77 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# info_live.sh HVD_INFO HVDRUN LIVE_RANKS: hvd-info --pid tells what the ranks of hvdrun do, although one of them is
+# stopped and another does not call libhvd.
+info=$1 hvdrun=$2 ranks=$3
+# shellcheck source=tests/tap.sh
+. "$(dirname "$0")/../tap.sh"
+tap_begin
+
+# says PROMISE PATTERN OPTION...: a line of hvd-info matches PATTERN, now or soon.
+says()
+{
+    promise=$1 pattern=$2 tries=0
+    shift 2
+    until "$info" "$@" >"$work/out" 2>&1 && grep -Eq "$pattern" "$work/out"; do
+        tries=$((tries + 1))
+        [ $tries -lt 300 ] || break
+        sleep 0.1
+    done
+    [ $tries -lt 300 ]
+    report $? "$promise"
+}
+
+# refuses PROMISE STATUS PATTERN COMMAND...: the command fails with STATUS and says PATTERN.
+refuses()
+{
+    promise=$1 expected=$2 pattern=$3
+    shift 3
+    "$@" >"$work/out" 2>&1
+    [ $? -eq "$expected" ] && grep -Eq "$pattern" "$work/out"
+    report $? "$promise"
+}
+
+"$hvdrun" -np 4 "$ranks" >"$work/ranks" 2>&1 &
+job=$!
+says 'a rank that waits names its tensor and the ranks that are late' \
+    "^ +0 .* 2 +5  waits for allreduce 'gradient' since [0-9.]+ s, for ranks 1-2$" --pid $job
+says 'a rank that runs the script is named, with the time' \
+    '^late: rank 1 on .* \(pid [0-9]+\), which runs the script since [0-9.]+ s$' --pid $job
+says 'a stopped rank is named' '^late: rank 2 on .* which is stopped, by a signal or a debugger$' --pid $job
+says 'steps and collectives are counted' '^ +1 .* 2 +5  runs the script' --pid $job
+says 'JSON has the late ranks' '"size": 4, "late": \[1, 2\], "missing": \[\], "ranks": \[\{"rank": 0, ' --pid $job --json
+says 'JSON has the tensor' '"operation": "allreduce .gradient.", "process_set": 0, "since_s": [0-9.]+, "waits_for": \[1, 2\]' \
+    --pid $job --json
+one=$(pgrep -P $job -n)
+says 'one rank can be asked' '^1 of 4 ranks$' --pid "$one"
+says 'ranks that were not found are rows, too' ' is not there: ' --pid "$one"
+sleep 100 &
+other=$!
+refuses 'a process without ranks is an error' 1 "^hvd-info: neither process $other nor a process that it has started" \
+    "$info" --pid $other
+kill $other
+if [ "$(id -u)" = 0 ]; then
+    cp "$info" "$work/hvd-info"
+    chmod a+rx "$work" "$work/hvd-info"
+    refuses 'another user gets no answer' 1 'or they belong to another user' \
+        setpriv --reuid 65534 --regid 65534 --clear-groups "$work/hvd-info" --pid $job
+else
+    tap_skip 'another user gets no answer' 'not root'
+fi
+"$info" --pid $job --watch=1 >"$work/watched" 2>&1 &
+watch=$!
+until [ -s "$work/watched" ]; do
+    sleep 0.1
+done
+kill -TERM $job
+wait $job 2>/dev/null
+wait $watch
+[ $? -eq 0 ] && grep -q '^4 of 4 ranks$' "$work/watched"
+report $? '--watch ends with the job'
+refuses 'no option but these may be given' 2 '^hvd-info: --job or --pid: expected no other option' \
+    "$info" --pid 1 --ranks 2
+refuses '--json needs ranks to ask' 2 '^hvd-info: --json needs --job or --pid' "$info" --json
+refuses '--watch needs ranks to ask' 2 '^hvd-info: --watch needs --job or --pid' "$info" --watch
+refuses 'a wrong job is refused' 2 "^hvd-info: --job: expected a job, or a step of a job, .* found '1.x'" "$info" --job 1.x
+refuses 'a job and a process are too much' 2 '^hvd-info: expected one of --job and --pid' "$info" --job 1 --pid 1
+tap_done
