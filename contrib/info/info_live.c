@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "contrib/info/info_stack.h"
 #include "gpu_binding/base/clock.h"
 
 enum {
@@ -223,8 +224,13 @@ int hvd_info_live_find(const struct hvd_info_selection *which,
         if (rank.pid > 0 && read_page(rank.pid, &page) &&
             read_stat(rank.pid, &rank.process, &parent)) {
             take_page(&page, hvd_clock_ns(), &rank);
-            status =
-                is_asked_for(which, &rank) ? hvd_info_live_add(ranks, &rank, err) : 0;
+            if (!is_asked_for(which, &rank)) {
+                continue;
+            }
+            if (which->has_stacks) {
+                hvd_info_stack_read(rank.pid, rank.stack, sizeof(rank.stack));
+            }
+            status = hvd_info_live_add(ranks, &rank, err);
         }
     }
     closedir(processes);
@@ -233,12 +239,15 @@ int hvd_info_live_find(const struct hvd_info_selection *which,
 
 /* --- lines --- */
 
-/* Writes a text that contains no tab and no newline afterwards. */
+/* Stands for a newline within a line. */
+static const char line_break = '\v';
+
+/* Writes a text as a part of a line. */
 static void write_text(const char *text, FILE *out)
 {
     fputc('\t', out);
     for (; *text != '\0'; text++) {
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+        fputc(*text == '\n' ? line_break : (unsigned char)*text < ' ' ? ' ' : *text, out);
     }
 }
 
@@ -256,6 +265,7 @@ void hvd_info_live_write(const struct hvd_info_rank *rank, FILE *out)
         fprintf(out, "\t%d %.3f", rank->tensors[i].set, rank->tensors[i].age_s);
         write_text(rank->tensors[i].operation, out);
     }
+    write_text(rank->stack, out);
     fputc('\n', out);
 }
 
@@ -270,6 +280,9 @@ static const char *take_text(const char *line, char *text, size_t bytes)
     }
     length = strcspn(line + 1, "\t\n");
     snprintf(text, bytes, "%.*s", (int)length, line + 1);
+    for (char *at = text; (at = strchr(at, line_break)) != NULL;) {
+        *at = '\n';
+    }
     return line + 1 + length;
 }
 
@@ -305,5 +318,5 @@ bool hvd_info_live_parse(const char *line, struct hvd_info_rank *rank)
             line = NULL;
         }
     }
-    return line != NULL;
+    return take_text(line, rank->stack, sizeof(rank->stack)) != NULL;
 }

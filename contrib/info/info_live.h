@@ -12,6 +12,10 @@
 #include "collectives/trace/live_page.h"
 #include "gpu_binding/base/error.h"
 
+enum {
+    HVD_INFO_STACK_BYTES = 1536,
+};
+
 struct hvd_info_tensor {
     double age_s; /* since the rank has submitted it */
     int set;
@@ -36,6 +40,7 @@ struct hvd_info_rank {
     bool has_messages; /* sends or receives are in flight */
     int count;
     struct hvd_info_tensor tensors[HVD_LIVE_TENSORS]; /* [count] the oldest ones */
+    char stack[HVD_INFO_STACK_BYTES]; /* of Python (info_stack.h), if asked for */
 };
 
 struct hvd_info_ranks {
@@ -48,6 +53,7 @@ struct hvd_info_selection {
     uint32_t job; /* of Slurm; 0: any */
     int64_t step; /* -1: any */
     pid_t pid; /* this process and its descendants; 0: any */
+    bool has_stacks; /* read their stacks, too */
 };
 
 /* Adds the ranks of this node. Processes that this user may not look at are skipped. */

@@ -135,6 +135,7 @@ static int become_srun(struct hvd_error *err)
                                self,
                                "--raw",
                                step,
+                               which->has_stacks ? "--stacks" : NULL,
                                NULL};
 
     self[length > 0 ? length : 0] = '\0';

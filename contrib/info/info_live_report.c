@@ -226,6 +226,17 @@ static void print_row(struct group *group, int rank, FILE *out)
     fputc('\n', out);
 }
 
+static void print_stack(const struct hvd_info_rank *rank, FILE *out)
+{
+    for (const char *line = rank->stack; *line != '\0';) {
+        const int length = (int)strcspn(line, "\n");
+
+        fprintf(out, "      %.*s\n", length, line);
+        line += length;
+        line += *line == '\n';
+    }
+}
+
 static void print_late(const struct group *group, FILE *out)
 {
     int printed = 0, left = 0;
@@ -248,6 +259,7 @@ static void print_late(const struct group *group, FILE *out)
                     (int)one->pid);
             print_act((struct group *)group, one, out);
             fputc('\n', out);
+            print_stack(one, out);
         }
     }
     if (left > 0) {
@@ -307,6 +319,10 @@ static void print_json_rank(struct group *group, const struct hvd_info_rank *ran
                 rank->tensors->age_s);
     } else if (act == ACT_SCRIPT || act == ACT_MESSAGING) {
         fprintf(out, ", \"since_s\": %.3f", rank->age_s);
+    }
+    if (rank->stack[0] != '\0') {
+        fputs(", \"stack\": ", out);
+        hvd_json_print(rank->stack, out);
     }
     find_late(group, rank);
     fputs(", \"waits_for\": ", out);

@@ -28,6 +28,7 @@ enum option_code {
     OPTION_JOB,
     OPTION_PID,
     OPTION_RAW,
+    OPTION_STACKS,
     OPTION_JSON,
     OPTION_WATCH,
     OPTION_HELP,
@@ -57,6 +58,7 @@ static const struct option long_options[] = {
     {"job", required_argument, NULL, OPTION_JOB},
     {"pid", required_argument, NULL, OPTION_PID},
     {"raw", required_argument, NULL, OPTION_RAW}, /* for hvd-info itself */
+    {"stacks", no_argument, NULL, OPTION_STACKS},
     {"json", no_argument, NULL, OPTION_JSON},
     {"watch", optional_argument, NULL, OPTION_WATCH},
     {"help", no_argument, NULL, OPTION_HELP},
@@ -102,6 +104,8 @@ void hvd_info_usage(FILE *out)
         "                      they wait, and for whom; for the job's user and root\n"
         "  --pid PID           the same for the ranks that this hvdrun or torchrun has\n"
         "                      started, or for one rank\n"
+        "  --stacks            with --job or --pid: show the Python stacks of late "
+        "ranks\n"
         "  --json              with --job or --pid: print JSON, one line for each step\n"
         "  --watch[=SECONDS]   with --job or --pid: ask again after 2 seconds, until "
         "the\n"
@@ -267,6 +271,9 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
         return take_live(
             parse_count("--pid", value, INT_MAX, &options->live.which.pid, err), options,
             err);
+    case OPTION_STACKS:
+        options->live.which.has_stacks = true;
+        return 0;
     case OPTION_JSON:
         options->live.is_json = true;
         return 0;
@@ -294,9 +301,12 @@ static int check_together(const struct hvd_info_options *options, bool has_other
                         "--check looks at nodes as they are: expected no other option");
     }
     if (options->action != HVD_INFO_LIVE &&
-        (options->live.is_json || options->live.watch_s > 0)) {
+        (options->live.is_json || options->live.watch_s > 0 ||
+         options->live.which.has_stacks)) {
         return hvd_fail(err, HVD_ERR_ARG, "--%s needs --job or --pid",
-                        options->live.is_json ? "json" : "watch");
+                        options->live.is_json       ? "json"
+                        : options->live.watch_s > 0 ? "watch"
+                                                    : "stacks");
     }
     if (options->live.which.job != 0 && options->live.which.pid != 0) {
         return hvd_fail(err, HVD_ERR_ARG, "expected one of --job and --pid, found both");

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# info_live.sh HVD_INFO HVDRUN LIVE_RANKS: hvd-info --pid tells what the ranks of hvdrun do, although one of them is
-# stopped and another does not call libhvd.
-info=$1 hvdrun=$2 ranks=$3
+# info_live.sh HVD_INFO HVDRUN LIVE_RANKS PYTHON LIBHVD ROOT: hvd-info --pid tells what the ranks of hvdrun do, although
+# one of them is stopped and another does not call libhvd. Without LIBHVD, Python is left out.
+info=$1 hvdrun=$2 ranks=$3 python=$4 library=$5 root=$6
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 tap_begin
@@ -68,6 +68,40 @@ wait $job 2>/dev/null
 wait $watch
 [ $? -eq 0 ] && grep -q '^4 of 4 ranks$' "$work/watched"
 report $? '--watch ends with the job'
+cat >"$work/train.py" <<'EOF'
+import sys, threading, time
+import horovod.common.basics as hvd
+
+def read_data():
+    if sys.argv[1] == 'sleeps':
+        time.sleep(100)
+    while True:
+        pass
+
+hvd.init()
+threading.Thread(target=time.sleep, args=(100,), daemon=True).start()
+if hvd.rank() == 1:
+    read_data()
+hvd.should_stop()
+EOF
+# shows_line PROMISE HOW LINE: the stack of rank 1, which sleeps or computes in the script, begins with this line.
+shows_line()
+{
+    PYTHONPATH=$root/contrib/python HVD_LIBRARY=$library "$hvdrun" -np 2 "$python" "$work/train.py" "$2" >"$work/ranks" 2>&1 &
+    job=$!
+    says "$1" "^ +File \".*/train.py\", line $3 in read_data\$" --pid $job --stacks
+    says 'the calls above it follow' '^ +File ".*/train.py", line 13 in <module>$' --pid $job --stacks
+    kill -TERM $job
+    wait $job 2>/dev/null
+}
+
+if [ -n "$library" ] && "$python" -c 'import numpy, cloudpickle' 2>/dev/null; then
+    shows_line 'the line in which a late rank sleeps is shown' sleeps 6
+    shows_line 'the line in which a late rank computes is shown' computes 7
+else
+    tap_skip 'the line in which a late rank sleeps is shown' 'no numpy and cloudpickle, or a sanitizer'
+fi
+refuses '--stacks needs ranks to ask' 2 '^hvd-info: --stacks needs --job or --pid' "$info" --stacks
 refuses 'no option but these may be given' 2 '^hvd-info: --job or --pid: expected no other option' \
     "$info" --pid 1 --ranks 2
 refuses '--json needs ranks to ask' 2 '^hvd-info: --json needs --job or --pid' "$info" --json

@@ -8,7 +8,7 @@ import sys
 import traceback
 from ctypes import c_int
 
-from horovod.common import membership, mpi, requests, stores, uncaught
+from horovod.common import membership, mpi, requests, stacks, stores, uncaught
 from horovod.common import process_sets as sets
 from horovod.common import requeue as requeueing
 from horovod.common.arguments import wrong_type
@@ -260,6 +260,7 @@ def _join_job(comm, store, rank, size):
         raise SystemExit(0)
     if status != 0:
         raise ValueError(f'hvd.init() failed: {error.message()}')
+    stacks.offer()
     membership.begin()
     requests.restart_all_names()
 

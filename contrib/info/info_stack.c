@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "contrib/info/info_stack.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PAUSE_MS = 5,
+    LIMIT_MS = 300,
+    MOST_BYTES = 64 * 1024, /* of the stacks of all threads */
+};
+
+static const char link_start[] = "/memfd:hvd-stacks-";
+
+/* Opens the memory file of the stacks and finds its signal. Returns -1 if there is
+ * none. */
+static int open_stacks(pid_t pid, int *number)
+{
+    char path[64];
+    struct dirent *entry;
+    int fd = -1;
+    DIR *files;
+
+    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    files = opendir(path);
+    while (files != NULL && fd < 0 && (entry = readdir(files)) != NULL) {
+        char target[64];
+        ssize_t length =
+            readlinkat(dirfd(files), entry->d_name, target, sizeof(target) - 1);
+
+        target[length > 0 ? length : 0] = '\0';
+        if (strncmp(target, link_start, strlen(link_start)) == 0) {
+            *number = (int)strtol(target + strlen(link_start), NULL, 10);
+            fd = openat(dirfd(files), entry->d_name, O_RDONLY | O_CLOEXEC);
+        }
+    }
+    if (files != NULL) {
+        closedir(files);
+    }
+    return fd;
+}
+
+static off_t size_of(int fd)
+{
+    struct stat facts;
+
+    return fstat(fd, &facts) == 0 ? facts.st_size : 0;
+}
+
+/* Waits until the file has grown and stays as it is. Returns its size. */
+static off_t await_text(int fd, off_t before)
+{
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+    off_t size = before, last;
+    int waited_ms = 0;
+
+    do {
+        last = size;
+        nanosleep(&pause, NULL);
+        waited_ms += PAUSE_MS;
+        size = size_of(fd);
+    } while (waited_ms < LIMIT_MS && (size == before || size != last));
+    return size;
+}
+
+/* Copies the lines of the last stack, which is that of the main thread. */
+static void take_main(char *all, char *text, size_t bytes)
+{
+    static const char line_start[] = "  File ";
+    const char *at = strstr(all, line_start);
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (char *next = all; (next = strstr(next, "\n\n")) != NULL; next += 2) {
+        const char *first = strstr(next, line_start);
+
+        at = first != NULL ? first : at;
+    }
+    while (at != NULL && strncmp(at, line_start, strlen(line_start)) == 0) {
+        const size_t length = strcspn(at, "\n") + 1;
+
+        if (at[length - 1] == '\0' || used + length - 2 >= bytes) {
+            break;
+        }
+        memcpy(text + used, at + 2, length - 2);
+        used += length - 2;
+        text[used] = '\0';
+        at += length;
+    }
+}
+
+void hvd_info_stack_read(pid_t pid, char *text, size_t bytes)
+{
+    char *all = malloc(MOST_BYTES);
+    int number = 0;
+    int fd = open_stacks(pid, &number);
+    off_t before, after;
+    ssize_t length = 0;
+
+    text[0] = '\0';
+    if (fd >= 0 && all != NULL && number >= SIGRTMIN && number <= SIGRTMAX) {
+        before = size_of(fd);
+        if (kill(pid, number) == 0) {
+            after = await_text(fd, before);
+            before = after - before < MOST_BYTES ? before : after - MOST_BYTES + 1;
+            length = pread(fd, all, (size_t)(after - before), before);
+        }
+        all[length > 0 ? length : 0] = '\0';
+        take_main(all, text, bytes);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    free(all);
+}
