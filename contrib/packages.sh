@@ -28,7 +28,7 @@ group_packages()
         pybind11-dev \
         openmpi-bin libopenmpi-dev ;;
     distros) echo debootstrap ;;
-    deb) echo git dpkg-dev debhelper lintian scdoc python3 ;;
+    deb) echo git build-essential debhelper lintian scdoc python3 ;;
     rpm) echo git rpm rpmlint scdoc python3 ;;
     *) echo "packages.sh: no group $1: build, cluster, torch, test, bench, distros, deb, rpm" >&2 && return 1 ;;
     esac
