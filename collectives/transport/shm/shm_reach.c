@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -53,7 +54,7 @@ static void announce_write(struct hvd_shm *shm, int32_t writes_to)
     struct hvd_shm_line *own = &shm->lines[shm->local_rank];
 
     if (self == 0) {
-        self = gettid();
+        self = (pid_t)syscall(SYS_gettid); /* glibc has gettid() since 2.30 */
     }
     atomic_store_explicit(&own->writer, self, memory_order_relaxed);
     atomic_store(&own->writes_to, writes_to);
