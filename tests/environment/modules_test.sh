@@ -14,8 +14,10 @@ DESTDIR=$destination meson install -C "$build" --no-rebuild --quiet >"$work/out"
     tap_skip_all "meson install failed: $(tail -n 1 "$work/out")"
 prefix=$destination$installed_prefix
 mkdir "$work/both" "$work/tcl"
+mkdir "$work/both/usr" "$work/tcl/usr"
 for file in both/hvd both/hvd.lua tcl/hvd; do
     sed "s|$installed_prefix/|$prefix/|g" "$prefix/share/modulefiles/${file#*/}" >"$work/$file"
+    sed "s|$installed_prefix/|/usr/|g" "$prefix/share/modulefiles/${file#*/}" >"$work/${file%/*}/usr/${file#*/}"
 done
 sed "s|$installed_prefix/|$prefix/|g" "$prefix/share/hvd/env.sh" >"$work/env.sh"
 
@@ -83,6 +85,8 @@ check()
     finds 'pkg-config knows the library' 'module load hvd; pkg-config --exists hvd && echo yes' yes
     shows_man_pages
     completes
+    finds 'PATH keeps its order if hvd is installed in /usr' \
+        'export PATH=/mine:$PATH; before=$PATH; module load usr/hvd; echo "${PATH#$before} $PYTHONPATH"' ' /usr/lib/hvd/python'
     leaves_nothing 'unloading leaves nothing' true
     leaves_nothing 'unloading leaves what was set before' \
         'export MANPATH=/usr/share/man PYTHONPATH=/mine PKG_CONFIG_PATH=/p'
