@@ -8,27 +8,28 @@ from spack.package import *
 
 
 class Hvd(MesonPackage):
-    """Distributed training of deep-learning models on Slurm clusters, with Horovod's interface for PyTorch,
-    TensorFlow, Keras, MXNet and JAX. One installation serves all versions of Python and of the frameworks."""
+    """Distributed training of deep-learning models on Slurm clusters, with Horovod's interface for
+    PyTorch, TensorFlow, Keras, MXNet and JAX. One installation serves all versions of Python and
+    of the frameworks."""
 
     # The checkout to which this recipe belongs.
     git = pathlib.Path(__file__).resolve().parents[7].as_uri()
     homepage = git
 
-    license("Apache-2.0", checked_by="hvd")
+    license("Apache-2.0")
 
     version("main", branch="main")
 
-    # Slurm loads a plugin only if it was built with the headers of the Slurm that runs, which is the site's own: a
-    # Slurm that Spack builds would be another one.
+    # Slurm loads a plugin only if it was built with the headers of the Slurm that runs, which is
+    # the site's own: the recipe does not depend on a Slurm that Spack builds.
     variant(
         "slurm_include",
         default="none",
         description="Directory of the site's slurm/spank.h; none: no plugin for srun --hvd",
     )
-    variant("ucx", default=True, description="InfiniBand, and shared memory of UCX; without: TCP between nodes")
-    variant("pmix", default=True, description="Ranks that mpirun or srun --mpi=pmix starts find each other")
-    variant("cuda", default=False, description="Kernels for GPU tensors; the driver and NCCL are found at run time")
+    variant("ucx", default=True, description="InfiniBand; without it, TCP between nodes")
+    variant("pmix", default=True, description="Ranks started by mpirun and srun --mpi=pmix")
+    variant("cuda", default=False, description="Kernels for GPU tensors, compiled by nvcc")
 
     depends_on("c", type="build")
     depends_on("meson@1.0:", type="build")
@@ -46,14 +47,15 @@ class Hvd(MesonPackage):
     def meson_args(self):
         args = ["-Dman=disabled", "-Dtests=false"]
         for feature in ("ucx", "pmix", "cuda"):
-            args.append(f"-D{feature}={'enabled' if self.spec.satisfies('+' + feature) else 'disabled'}")
+            state = "enabled" if self.spec.satisfies(f"+{feature}") else "disabled"
+            args.append(f"-D{feature}={state}")
         include = self.spec.variants["slurm_include"].value
         if include == "none":
             return args + ["-Dslurm=disabled"]
         if not os.path.isfile(os.path.join(include, "slurm", "spank.h")):
             raise InstallError(
-                f"hvd: there is no slurm/spank.h in slurm_include={include}: install the development package of the "
-                "Slurm that runs here, and name the directory above its slurm/spank.h"
+                f"hvd: no slurm/spank.h in slurm_include={include}: install the headers of "
+                "the Slurm that runs here, and name the directory above its slurm/spank.h"
             )
         return args + ["-Dslurm=enabled", f"-Dc_args=-I{include}"]
 
