@@ -62,7 +62,7 @@ build()
         command -v "$tool" >/dev/null ||
             { left_out+=("$kind: there is no $tool; contrib/packages.sh install build $kind") && return; }
     done
-    "$packaging/$kind.sh" "$out"
+    "$packaging/$kind.sh" "$out" || refuse "$kind.sh failed, as its last lines say: $out is no complete release"
 }
 
 build_packages()
@@ -94,7 +94,7 @@ sign()
     fi
 }
 
-[ $# -ge 1 ] && [ "${2---source}" = --source ] || refuse 'usage: release.sh OUT [--source]'
+[[ ${1--} != -* && ${2---source} = --source ]] || refuse 'usage: release.sh OUT [--source]'
 out=$(realpath -m "$1")
 tarball=$out/hvd-$version.tar.gz
 cd "$checkout"
