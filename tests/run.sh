@@ -31,6 +31,8 @@ sanitizers, and with TensorFlow, Keras, MXNet, JAX and the current PyTorch of Py
   distros     on newer releases of Debian, trixie and sid, each in a root directory made by debootstrap
               (needs root, about 5 GB each, kept): unit, processes and cluster, or the given SUITEs,
               and contrib/demo.sh; only when named
+  packages    debs and rpms: built twice with the same bits, installed, used and removed in roots of this
+              release of Debian (needs root, 3 GB, kept; about 15 minutes); only when named
   unit, processes, cluster, cuda, gpu, hw, ...    all tests of these suites of \`meson test\`
 
 HVD_TEST_JOBS=N    how many tests run at the same time, default two per core
@@ -318,6 +320,11 @@ distros()
     tests/distros.sh "$results" "$@" | tee "$results/distros.tap"
 }
 
+packages_suite()
+{
+    tests/packaging/packages.sh "$results" | tee "$results/packages.tap"
+}
+
 # --- ahead of time ---
 
 # Starts the builds of later phases in the background: tests often wait, and leave a third of the CPU time unused. The
@@ -397,6 +404,7 @@ run_suite()
         python_suites
         ;;
     gpu) gpu_suite ;;
+    packages) packages_suite ;;
     *) plain_suites "$1" --suite "$1" ;;
     esac
 }
