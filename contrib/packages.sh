@@ -8,7 +8,7 @@
 #                                        missing
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
 #         test (tests/run.sh), bench (contrib/bench: Open MPI, and tools to build Horovod),
-#         distros (tests/run.sh distros), deb and rpm (contrib/packaging)
+#         distros (tests/run.sh distros), deb, rpm and wheel (contrib/packaging)
 # A name may be "NEW|OLD" if releases differ: the first that the release has is used.
 set -euo pipefail
 
@@ -30,7 +30,8 @@ group_packages()
     distros) echo debootstrap ;;
     deb) echo git build-essential debhelper lintian scdoc python3 ;;
     rpm) echo git rpm rpmlint scdoc python3 ;;
-    *) echo "packages.sh: no group $1: build, cluster, torch, test, bench, distros, deb, rpm" >&2 && return 1 ;;
+    wheel) echo git python3-venv make patch autoconf automake libtool dpkg-dev libibverbs-dev ;;
+    *) echo "packages.sh: no group $1: build, cluster, torch, test, bench, distros, deb, rpm, wheel" >&2 && return 1 ;;
     esac
 }
 
