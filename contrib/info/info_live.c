@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "contrib/info/info_live.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -15,21 +16,52 @@
 enum {
     PATH_BYTES = 64,
     TRIES = 1000, /* to read a page that is written at the same time */
+    MOST_RANKS = 1 << 20, /* of a job */
 };
 
 static const char line_mark[] = "hvd-rank";
 
+/* --- ranks --- */
+
+/* Replaces the characters that may control a terminal, but keeps newlines if the text has
+ * lines. Some of them are two bytes in UTF-8, the first of which is 0xc2. */
+static void clean_text(char *text, bool has_lines)
+{
+    for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
+        if (*at == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0) {
+            at[0] = at[1] = '?';
+        } else if ((*at < ' ' && !(has_lines && *at == '\n')) || *at == 0x7f) {
+            *at = '?';
+        }
+    }
+}
+
+static bool is_possible(const struct hvd_info_rank *rank)
+{
+    return rank->size > 0 && rank->size <= MOST_RANKS && rank->rank >= 0 &&
+           rank->rank < rank->size && isalpha((unsigned char)rank->process);
+}
+
 int hvd_info_live_add(struct hvd_info_ranks *ranks, const struct hvd_info_rank *rank,
                       struct hvd_error *err)
 {
-    struct hvd_info_rank *grown =
-        realloc(ranks->all, ((size_t)ranks->count + 1) * sizeof(*grown));
+    struct hvd_info_rank *grown;
 
+    if (!is_possible(rank)) {
+        return 0;
+    }
+    grown = realloc(ranks->all, ((size_t)ranks->count + 1) * sizeof(*grown));
     if (grown == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", ranks->count + 1);
     }
-    grown[ranks->count++] = *rank;
     ranks->all = grown;
+    grown += ranks->count++;
+    *grown = *rank;
+    clean_text(grown->host, false);
+    clean_text(grown->stack, true);
+    for (int i = 0; i < grown->count; i++) {
+        clean_text(grown->tensors[i].operation, false);
+    }
     return 0;
 }
 
@@ -179,8 +211,8 @@ static void take_state(const struct hvd_live_page *page, int64_t now_ns,
     }
 }
 
-/* Copies what the page says. The page is not trusted: another program may have made
- * it. */
+/* Copies what the page says, which another program may have made:
+ * hvd_info_live_add takes no rank that cannot be. */
 static void take_page(const struct hvd_live_page *page, int64_t now_ns,
                       struct hvd_info_rank *rank)
 {
@@ -202,8 +234,7 @@ static bool is_asked_for(const struct hvd_info_selection *which,
 {
     return (which->job == 0 || rank->job == which->job) &&
            (which->step < 0 || rank->step == which->step) &&
-           (which->pid == 0 || descends_from(rank->pid, which->pid)) && rank->size > 0 &&
-           rank->rank >= 0 && rank->rank < rank->size;
+           (which->pid == 0 || descends_from(rank->pid, which->pid));
 }
 
 int hvd_info_live_find(const struct hvd_info_selection *which,
@@ -242,12 +273,12 @@ int hvd_info_live_find(const struct hvd_info_selection *which,
 /* Stands for a newline within a line. */
 static const char line_break = '\v';
 
-/* Writes a text as a part of a line. */
+/* Writes a text that was cleaned as a part of a line. */
 static void write_text(const char *text, FILE *out)
 {
     fputc('\t', out);
     for (; *text != '\0'; text++) {
-        fputc(*text == '\n' ? line_break : (unsigned char)*text < ' ' ? ' ' : *text, out);
+        fputc(*text == '\n' ? line_break : *text, out);
     }
 }
 

@@ -60,11 +60,13 @@ struct hvd_info_selection {
 int hvd_info_live_find(const struct hvd_info_selection *which,
                        struct hvd_info_ranks *ranks, struct hvd_error *err);
 
-/* Adds a rank, which is copied. */
+/* Adds a rank, which is copied. Its user may have made up all of it, and root may ask: a
+ * rank that no job has is passed over, and control characters in texts become '?'. */
 int hvd_info_live_add(struct hvd_info_ranks *ranks, const struct hvd_info_rank *rank,
                       struct hvd_error *err);
 
-/* Write a rank as one line, and read it again. Reading returns false for other lines. */
+/* Write a rank that was added as one line, and read it again. Reading returns false for
+ * other lines. */
 void hvd_info_live_write(const struct hvd_info_rank *rank, FILE *out);
 bool hvd_info_live_parse(const char *line, struct hvd_info_rank *rank);
 
