@@ -172,7 +172,9 @@ static bool read_page(int pid, struct hvd_live_page *page)
         target[length > 0 ? length : 0] = '\0';
         if (strncmp(target, "/memfd:" HVD_LIVE_PAGE_FILE " ",
                     strlen("/memfd:" HVD_LIVE_PAGE_FILE " ")) == 0) {
-            const int fd = openat(dirfd(files), entry->d_name, O_RDONLY | O_CLOEXEC);
+            /* a pipe of that name must not block */
+            const int fd = openat(dirfd(files), entry->d_name,
+                                  O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
             is_found = fd >= 0 && copy_page(fd, page) && page->pid == own_pid(pid);
             if (fd >= 0) {

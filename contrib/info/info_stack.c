@@ -38,7 +38,8 @@ static int open_stacks(pid_t pid, int *number)
         target[length > 0 ? length : 0] = '\0';
         if (strncmp(target, link_start, strlen(link_start)) == 0) {
             *number = (int)strtol(target + strlen(link_start), NULL, 10);
-            fd = openat(dirfd(files), entry->d_name, O_RDONLY | O_CLOEXEC);
+            /* a pipe of that name must not block */
+            fd = openat(dirfd(files), entry->d_name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
         }
     }
     if (files != NULL) {
@@ -110,7 +111,7 @@ void hvd_info_stack_read(pid_t pid, char *text, size_t bytes)
         if (kill(pid, number) == 0) {
             after = await_text(fd, before);
             before = after - before < MOST_BYTES ? before : after - MOST_BYTES + 1;
-            length = pread(fd, all, (size_t)(after - before), before);
+            length = pread(fd, all, MOST_BYTES - 1, before);
         }
         all[length > 0 ? length : 0] = '\0';
         take_main(all, text, bytes);

@@ -58,6 +58,25 @@ if [ "$(id -u)" = 0 ]; then
 else
     tap_skip 'another user gets no answer' 'not root'
 fi
+# A pipe may have the name of a page where a process has a root directory of its own.
+mkdir "$work/root"
+# shellcheck disable=SC2016 # the shell in the namespace expands them
+unshare --mount sh -c 'mount -t tmpfs none "$0" && mkdir "$0/old" && mkfifo "$0/memfd:hvd-live x" &&
+    exec 3<>"$0/memfd:hvd-live x" 4<"$0/memfd:hvd-live x" 3>&- && pivot_root "$0" "$0/old" && echo made >&5 &&
+    kill -STOP $$' "$work/root" 5>"$work/pipe" 2>/dev/null &
+other=$!
+tries=0
+until [ -s "$work/pipe" ] || ! kill -0 $other 2>/dev/null || [ $tries -eq 100 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+if [ -s "$work/pipe" ]; then
+    timeout 20 "$info" --pid $job >"$work/out" 2>&1 && grep -q '^4 of 4 ranks$' "$work/out"
+    report $? 'a pipe with the name of a page does not block'
+else
+    tap_skip 'a pipe with the name of a page does not block' 'cannot change the root directory'
+fi
+kill -KILL $other 2>/dev/null
 "$info" --pid $job --watch=1 >"$work/watched" 2>&1 &
 watch=$!
 until [ -s "$work/watched" ]; do
