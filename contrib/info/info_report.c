@@ -28,8 +28,9 @@ enum {
 #define CHECK_START_S "10"
 #define FILE_NAME "hvd-bug-report.txt"
 
-/* Which lines or words of a part's output are shown: all, or those whose key is listed.
- * Slurm prints "KEY = VALUE" in its configuration, and "KEY=VALUE KEY=VALUE" for jobs. */
+/* Which lines or words of a part's output are shown: all, or those whose key is listed,
+ * and errors. Slurm prints "KEY = VALUE" in its configuration, and "KEY=VALUE KEY=VALUE"
+ * for jobs. */
 enum filter {
     FILTER_NONE,
     FILTER_LINES,
@@ -126,22 +127,35 @@ static bool is_listed(const char *key, size_t bytes, const char *const *keys)
     return false;
 }
 
-/* Keeps the pieces of the text between separators that begin with KEY= or KEY blanks =,
- * one a line. */
+/* Returns the length of a line that is an error message of Slurm, else 0. */
+static size_t error_length(const char *line)
+{
+    const size_t bytes = strcspn(line, "\n");
+    const char *found = strstr(line, "error: ");
+
+    return found != NULL && found < line + bytes && strcspn(line, "=") >= bytes ? bytes
+                                                                                : 0;
+}
+
+/* Keeps the errors, and the pieces of the other lines between separators that begin with
+ * KEY= or KEY blanks =, one a line. */
 static void keep_listed(char *text, const char *separators, const char *const *keys)
 {
     char *end = text;
+    bool is_line_start = true;
 
     while (*text != '\0') {
-        size_t bytes = strcspn(text, separators);
-        size_t next = bytes + (text[bytes] != '\0');
+        const size_t error = is_line_start ? error_length(text) : 0;
+        const size_t bytes = error > 0 ? error : strcspn(text, separators);
+        const char separator = text[bytes];
 
-        if (is_listed(text, strcspn(text, " =\n"), keys)) {
+        if (error > 0 || is_listed(text, strcspn(text, " =\n"), keys)) {
             memmove(end, text, bytes);
             end[bytes] = '\n';
             end += bytes + 1;
         }
-        text += next;
+        is_line_start = separator == '\n';
+        text += bytes + (separator != '\0');
     }
     *end = '\0';
 }
@@ -214,7 +228,7 @@ static int print_part(const struct part *part, const struct hvd_info_words *word
         return status;
     }
     fprintf(out, "\n== %s ==\n", part->title);
-    if (part->filter != FILTER_NONE && hvd_info_output_is_good(&output)) {
+    if (part->filter != FILTER_NONE) {
         keep_listed(output.text, part->filter == FILTER_LINES ? "\n" : " \n", part->keys);
     }
     hvd_info_words_print(words, output.text, out);

@@ -111,8 +111,15 @@ says 'the report names the part that crashed' '^(left out: it crashed)$'
 says 'the report names a missing program' '^(left out: there is no srun in PATH)$'
 
 make scontrol <<X
+[ "\$1 \$2" != 'show config' ] || printf 'SLURM_VERSION           = 22.05.8\nAuthInfo                = $secret\n'
+[ "\$1 \$2" != 'show job' ] || printf 'slurm_load_jobs error: it failed\nJobId=7 Comment=$secret\n'
 exit 1
 X
+SLURM_JOB_ID=7 "$info" --bug-report >"$out" 2>&1
+cp hvd-bug-report.txt "$out"
+! grep -q 5ecre7 hvd-bug-report.txt
+report $? 'no secret of the configuration or the job is in it when scontrol fails'
+says 'the error of scontrol is in it' '^slurm_load_jobs error: it failed$'
 echo precious >file
 ln -s file hvd-bug-report.new
 "$info" --bug-report=hvd-bug-report.new >"$out" 2>&1 && [ "$(cat file)" = precious ] && [ ! -L hvd-bug-report.new ]
