@@ -181,6 +181,7 @@ static int settle_secret(struct hvd_boot *boot, enum hvd_launch_kind launch,
                          struct hvd_error *err)
 {
     const char *const *environment = (const char *const *)environ;
+    int status;
 
     if (launch == HVD_LAUNCH_PMIX) {
         hvd_step_key_mix(boot->secret, environment);
@@ -191,7 +192,9 @@ static int settle_secret(struct hvd_boot *boot, enum hvd_launch_kind launch,
         hvd_log(HVD_LOG_INFO, "start: %d ranks, by %s", boot->size,
                 hvd_launch_name(launch));
     }
-    return hvd_step_key_mix_users(boot->secret, environment, err);
+    status = hvd_step_key_mix_users(boot->secret, environment, err);
+    boot->number = hvd_step_key_number(boot->secret);
+    return status;
 }
 
 int hvd_boot_describe(const char **how, struct hvd_error *err)

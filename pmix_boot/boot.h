@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/layout.h"
@@ -33,6 +34,7 @@ struct hvd_boot {
     struct hvd_layout layout;
     /* random, made by rank 0, the same on all ranks */
     unsigned char secret[HVD_SECRET_BYTES];
+    uint64_t number; /* of the job: the same on all ranks, and not secret */
     struct hvd_boot_peer *peers; /* [size] */
     /* the surviving ranks may call hvd_boot_create again after a rank has died */
     bool is_elastic;

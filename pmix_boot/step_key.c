@@ -85,3 +85,15 @@ void hvd_step_key_mix_service(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
 
     mix_key(secret, colon != NULL ? colon + 1 : NULL);
 }
+
+uint64_t hvd_step_key_number(const unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES])
+{
+    static const unsigned char purpose[crypto_generichash_KEYBYTES] = "number of a job";
+    unsigned char hash[crypto_generichash_BYTES];
+    uint64_t number;
+
+    crypto_generichash(hash, sizeof(hash), secret, HVD_HANDSHAKE_SECRET_BYTES, purpose,
+                       sizeof(purpose));
+    memcpy(&number, hash, sizeof(number));
+    return number;
+}

@@ -8,6 +8,8 @@
 #ifndef HVD_STEP_KEY_H
 #define HVD_STEP_KEY_H
 
+#include <stdint.h>
+
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/sock/handshake.h"
 
@@ -26,5 +28,9 @@ int hvd_step_key_mix_users(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
 /* Mixes in the key of the rendezvous service in `environment` in the same way. */
 void hvd_step_key_mix_service(unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES],
                               const char *const *environment);
+
+/* Makes a number that tells the jobs of different secrets apart, and nothing about the
+ * secret. */
+uint64_t hvd_step_key_number(const unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES]);
 
 #endif

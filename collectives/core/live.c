@@ -54,6 +54,7 @@ int hvd_live_open(struct hvd_job *job, struct hvd_error *err)
     live->page->pid = (int32_t)getpid();
     live->page->rank = job->boot->rank;
     live->page->size = job->boot->size;
+    live->page->number = job->boot->number;
     live->page->slurm_job = read_number(HVD_ENV_SLURM_JOB);
     live->page->slurm_step = read_number(HVD_ENV_SLURM_STEP);
     snprintf(live->page->host, sizeof(live->page->host), "%s",

@@ -17,7 +17,7 @@
 #define HVD_LIVE_PAGE_FILE "hvd-live" /* the name of the memory file */
 
 enum {
-    HVD_LIVE_MAGIC = 0x31657668, /* "hve1": changes with the layout */
+    HVD_LIVE_MAGIC = 0x32657668, /* "hve2": changes with the layout */
     HVD_LIVE_TENSORS = 4,
     HVD_LIVE_TEXT = 112,
 };
@@ -51,6 +51,7 @@ struct hvd_live_page {
     /* these do not change */
     int32_t pid; /* in the rank's own pid namespace */
     int32_t rank, size;
+    uint64_t number; /* the same on all ranks of this job, and on no others */
     uint32_t slurm_job, slurm_step; /* 0: not in a Slurm job */
     char host[64];
     /* these change at any time */

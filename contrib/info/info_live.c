@@ -220,6 +220,7 @@ static void take_page(const struct hvd_live_page *page, int64_t now_ns,
 {
     rank->job = page->slurm_job;
     rank->step = page->slurm_step;
+    rank->number = page->number;
     rank->rank = page->rank;
     rank->size = page->size;
     snprintf(rank->host, sizeof(rank->host), "%.*s", (int)sizeof(page->host) - 1,
@@ -287,12 +288,12 @@ static void write_text(const char *text, FILE *out)
 void hvd_info_live_write(const struct hvd_info_rank *rank, FILE *out)
 {
     fprintf(out,
-            "%s %" PRIu32 " %" PRIu32 " %d %d %d %c %d %" PRIu64 " %" PRIu64
+            "%s %" PRIu32 " %" PRIu32 " %" PRIx64 " %d %d %d %c %d %" PRIu64 " %" PRIu64
             " %d %d %.3f %d %d %d",
-            line_mark, rank->job, rank->step, rank->rank, rank->size, (int)rank->pid,
-            rank->process, (int)rank->phase, rank->steps, rank->ended, rank->in_flight,
-            rank->is_current, rank->age_s, rank->is_waiting, rank->has_messages,
-            rank->count);
+            line_mark, rank->job, rank->step, rank->number, rank->rank, rank->size,
+            (int)rank->pid, rank->process, (int)rank->phase, rank->steps, rank->ended,
+            rank->in_flight, rank->is_current, rank->age_s, rank->is_waiting,
+            rank->has_messages, rank->count);
     write_text(rank->host, out);
     for (int i = 0; i < rank->count; i++) {
         fprintf(out, "\t%d %.3f", rank->tensors[i].set, rank->tensors[i].age_s);
@@ -327,11 +328,12 @@ bool hvd_info_live_parse(const char *line, struct hvd_info_rank *rank)
     *rank = (struct hvd_info_rank){0};
     if (strncmp(line, line_mark, strlen(line_mark)) != 0 ||
         sscanf(line + strlen(line_mark),
-               " %" SCNu32 " %" SCNu32 " %d %d %d %c %d %" SCNu64 " %" SCNu64
+               " %" SCNu32 " %" SCNu32 " %" SCNx64 " %d %d %d %c %d %" SCNu64 " %" SCNu64
                " %d %d %lf %d %d %d%n",
-               &rank->job, &rank->step, &rank->rank, &rank->size, &pid, &rank->process,
-               &phase, &rank->steps, &rank->ended, &rank->in_flight, &is_current,
-               &rank->age_s, &is_waiting, &has_messages, &rank->count, &used) != 15 ||
+               &rank->job, &rank->step, &rank->number, &rank->rank, &rank->size, &pid,
+               &rank->process, &phase, &rank->steps, &rank->ended, &rank->in_flight,
+               &is_current, &rank->age_s, &is_waiting, &has_messages, &rank->count,
+               &used) != 16 ||
         rank->count < 0 || rank->count > HVD_LIVE_TENSORS) {
         return false;
     }

@@ -24,6 +24,7 @@ struct hvd_info_tensor {
 
 struct hvd_info_rank {
     uint32_t job, step; /* of Slurm; 0 outside a job */
+    uint64_t number; /* one step may run several jobs (live_page.h) */
     int rank, size;
     char host[64];
     pid_t pid;

@@ -15,7 +15,7 @@ enum {
 /* A wait that has just begun is normal: no rank is late for it. */
 static const double least_wait_s = 0.1;
 
-/* The ranks of one step; of elastic jobs, those of one generation. */
+/* The ranks of one job; of elastic jobs, those of one generation. */
 struct group {
     const struct hvd_info_rank *ranks; /* [count], sorted */
     int count;
@@ -363,15 +363,19 @@ static int compare_ranks(const void *left, const void *right)
     if (a->step != b->step) {
         return a->step < b->step ? -1 : 1;
     }
+    if (a->number != b->number) {
+        return a->number < b->number ? -1 : 1;
+    }
     if (a->size != b->size) {
-        return a->size - b->size;
+        return a->size < b->size ? -1 : 1;
     }
     return a->rank - b->rank;
 }
 
 static bool is_of_group(const struct hvd_info_rank *a, const struct hvd_info_rank *b)
 {
-    return a->job == b->job && a->step == b->step && a->size == b->size;
+    return a->job == b->job && a->step == b->step && a->number == b->number &&
+           a->size == b->size;
 }
 
 static int print_ranks_of(const struct hvd_info_rank *ranks, int count, bool is_json,

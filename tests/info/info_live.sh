@@ -45,6 +45,17 @@ says 'JSON has the tensor' '"operation": "allreduce .gradient.", "process_set": 
 one=$(pgrep -P $job -n)
 says 'one rank can be asked' '^1 of 4 ranks$' --pid "$one"
 says 'ranks that were not found are rows, too' ' is not there: ' --pid "$one"
+# shellcheck disable=SC2016 # the shell of each rank expands it
+"$hvdrun" -np 4 sh -c 'exec "$0" $((HOROVOD_RANK / 2 * 2))' "$ranks" >"$work/pairs" 2>&1 &
+pairs=$!
+tries=0
+until "$info" --pid $pairs >"$work/out" 2>&1; [ "$(grep -cx '2 of 2 ranks' "$work/out")" -eq 2 ] || [ $tries -eq 300 ]; do
+    sleep 0.1
+    tries=$((tries + 1))
+done
+[ $tries -lt 300 ]
+report $? 'two jobs of one launch are told apart'
+kill -TERM $pairs
 sleep 100 &
 other=$!
 refuses 'a process without ranks is an error' 1 "^hvd-info: neither process $other nor a process that it has started" \

@@ -49,25 +49,26 @@ static bool prints(const char *line, bool is_raw, const char *expected)
 
 static void test_numbers(void)
 {
+    tap_ok(prints("hvd-rank 7 0 a1 1 2 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false,
+                  "1 of 2 ranks"),
+           "rank_is_printed");
     tap_ok(
-        prints("hvd-rank 7 0 1 2 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, "1 of 2 ranks"),
-        "rank_is_printed");
-    tap_ok(prints("hvd-rank 7 0 100000 2 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, NULL),
-           "rank_beyond_the_size_is_passed_over");
-    tap_ok(prints("hvd-rank 7 0 -1 2 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, NULL) &&
-               prints("hvd-rank 7 0 0 0 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, NULL),
+        prints("hvd-rank 7 0 a1 100000 2 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, NULL),
+        "rank_beyond_the_size_is_passed_over");
+    tap_ok(prints("hvd-rank 7 0 a1 -1 2 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, NULL) &&
+               prints("hvd-rank 7 0 a1 0 0 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, NULL),
            "negative_rank_and_empty_job_are_passed_over");
-    tap_ok(
-        prints("hvd-rank 7 0 0 2147483647 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, NULL),
-        "job_of_more_ranks_than_any_has_is_passed_over");
-    tap_ok(prints("hvd-rank 7 0 0 1 5 \" 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, NULL),
+    tap_ok(prints("hvd-rank 7 0 a1 0 2147483647 5 S 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false,
+                  NULL),
+           "job_of_more_ranks_than_any_has_is_passed_over");
+    tap_ok(prints("hvd-rank 7 0 a1 0 1 5 \" 1 0 3 0 1 0.1 0 0 0\tn1\t\n", false, NULL),
            "state_that_is_no_letter_is_passed_over");
 }
 
 static void test_texts(void)
 {
     static const char line[] =
-        "hvd-rank 7 0 0 1 5 S 1 0 3 1 1 0.1 0 0 1\tn\0331\t0 2.5\t"
+        "hvd-rank 7 0 a1 0 1 5 S 1 0 3 1 1 0.1 0 0 1\tn\0331\t0 2.5\t"
         "allreduce '\033]0;\a\x7f\xc2\x9b\xc3\xa4'\tf:\033[1m\vg\n";
 
     tap_ok(prints(line, false, "  n?1 "), "host_does_not_control_the_terminal");

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks for tests of hvd-info --job and --pid. After five allreduces and two steps, rank
- * 1 is busy with other things, rank 2 stops itself, and all others wait for them. */
+/* Ranks for tests of hvd-info --job and --pid. With an argument, they are jobs of two
+ * ranks, the first of which is the argument. Without one, after five allreduces and two
+ * steps, rank 1 is busy with other things, rank 2 stops itself, and all others wait for
+ * them. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "collectives/hvd.h"
@@ -29,10 +32,27 @@ static int add_up(const char *name, struct hvd_error *err)
     return status;
 }
 
-int main(void)
+static int run_pairs(const char *first)
+{
+    const int ranks[] = {atoi(first), atoi(first) + 1};
+    struct hvd_error err;
+
+    if (hvd_init_ranks(ranks, 2, &err) == 0) {
+        pause();
+    }
+    fprintf(stderr, "live_ranks: %s\n", err.text);
+    return 1;
+}
+
+int main(int argc, char **argv)
 {
     struct hvd_error err;
-    int status = hvd_init(&err);
+    int status;
+
+    if (argc > 1) {
+        return run_pairs(argv[1]);
+    }
+    status = hvd_init(&err);
 
     for (int i = 0; i < 5 && status == 0; i++) {
         status = add_up("warm-up", &err);

@@ -67,8 +67,21 @@ static void test_users(const struct secret published)
            "a user's secret that can be guessed is rejected, and not shown");
 }
 
+static void test_number(void)
+{
+    const struct secret one = {{1, 2, 3}}, other = {{1, 2, 4}};
+    uint64_t begin;
+
+    memcpy(&begin, one.bytes, sizeof(begin));
+    tap_ok(hvd_step_key_number(one.bytes) == hvd_step_key_number(one.bytes) &&
+               hvd_step_key_number(one.bytes) != hvd_step_key_number(other.bytes) &&
+               hvd_step_key_number(one.bytes) != begin,
+           "a job has a number that is not a part of its secret");
+}
+
 int main(void)
 {
+    test_number();
     const struct secret published = {{1, 2, 3}};
     const struct secret mixed = mix(SERVER, "SLURM_HVD_KEY=" KEY);
 
