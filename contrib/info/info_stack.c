@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,25 @@ static off_t size_of(int fd)
     struct stat facts;
 
     return fstat(fd, &facts) == 0 ? facts.st_size : 0;
+}
+
+/* Returns whether the process has a handler for the signal, which would end it
+ * otherwise. */
+static bool is_caught(pid_t pid, int number)
+{
+    char line[256];
+    unsigned long long caught = 0;
+    FILE *status;
+
+    snprintf(line, sizeof(line), "/proc/%d/status", (int)pid);
+    status = fopen(line, "re");
+    while (status != NULL && fgets(line, sizeof(line), status) != NULL &&
+           sscanf(line, "SigCgt: %llx", &caught) != 1) {
+    }
+    if (status != NULL) {
+        fclose(status);
+    }
+    return (caught >> (number - 1) & 1) != 0;
 }
 
 /* Waits until the file has grown and stays as it is. Returns its size. */
@@ -106,7 +126,8 @@ void hvd_info_stack_read(pid_t pid, char *text, size_t bytes)
     ssize_t length = 0;
 
     text[0] = '\0';
-    if (fd >= 0 && all != NULL && number >= SIGRTMIN && number <= SIGRTMAX) {
+    if (fd >= 0 && all != NULL && number >= SIGRTMIN && number <= SIGRTMAX &&
+        is_caught(pid, number)) {
         before = size_of(fd);
         if (kill(pid, number) == 0) {
             after = await_text(fd, before);

@@ -99,11 +99,13 @@ wait $watch
 [ $? -eq 0 ] && grep -q '^4 of 4 ranks$' "$work/watched"
 report $? '--watch ends with the job'
 cat >"$work/train.py" <<'EOF'
-import sys, threading, time
+import faulthandler, signal, sys, threading, time
 import horovod.common.basics as hvd
 
 def read_data():
-    if sys.argv[1] == 'sleeps':
+    if sys.argv[1] == 'takes the handler away':
+        faulthandler.unregister(signal.SIGRTMAX - 3)
+    if sys.argv[1] != 'computes':
         time.sleep(100)
     while True:
         pass
@@ -120,14 +122,23 @@ shows_line()
     PYTHONPATH=$root/contrib/python HVD_LIBRARY=$library "$hvdrun" -np 2 "$python" "$work/train.py" "$2" >"$work/ranks" 2>&1 &
     job=$!
     says "$1" "^ +File \".*/train.py\", line $3 in read_data\$" --pid $job --stacks
-    says 'the calls above it follow' '^ +File ".*/train.py", line 13 in <module>$' --pid $job --stacks
+    says 'the calls above it follow' '^ +File ".*/train.py", line 15 in <module>$' --pid $job --stacks
     kill -TERM $job
     wait $job 2>/dev/null
 }
 
 if [ -n "$library" ] && "$python" -c 'import numpy, cloudpickle' 2>/dev/null; then
-    shows_line 'the line in which a late rank sleeps is shown' sleeps 6
-    shows_line 'the line in which a late rank computes is shown' computes 7
+    shows_line 'the line in which a late rank sleeps is shown' sleeps 8
+    shows_line 'the line in which a late rank computes is shown' computes 10
+    PYTHONPATH=$root/contrib/python HVD_LIBRARY=$library "$hvdrun" -np 2 "$python" "$work/train.py" 'takes the handler away' \
+        >"$work/ranks" 2>&1 &
+    job=$!
+    says 'a rank without the handler is named' '^late: rank 1 on .* runs the script since [1-9]' --pid $job
+    "$info" --pid $job --stacks >/dev/null 2>&1
+    sleep 0.5
+    says 'a rank without the handler gets no signal' '^2 of 2 ranks$' --pid $job
+    kill -TERM $job
+    wait $job 2>/dev/null
 else
     tap_skip 'the line in which a late rank sleeps is shown' 'no numpy and cloudpickle, or a sanitizer'
 fi
