@@ -73,6 +73,11 @@ report $? 'it has both names, horovod and hvd'
 
 "$bin/python" -c 'import horovod' >"$out" 2>&1 && [ ! -s "$out" ]
 report $? 'alone in its environment it imports without a word'
+mkdir "$site/horovod_latin-1.0.dist-info"
+printf 'r\351sum\351.py,,\n' >"$site/horovod_latin-1.0.dist-info/RECORD"
+"$bin/python" -c 'import horovod' >"$out" 2>&1 && [ ! -s "$out" ]
+report $? 'a list of files in another encoding does not make the import fail'
+rm -r "$site/horovod_latin-1.0.dist-info"
 # Another distribution, installed before hvd, so that hvd's files have overwritten its own.
 mkdir "$site/horovod-0.28.1.dist-info" "$site/horovod_extras-1.0.dist-info"
 printf 'Metadata-Version: 2.1\nName: horovod\nVersion: 0.28.1\n' >"$site/horovod-0.28.1.dist-info/METADATA"

@@ -16,7 +16,7 @@ def _has_installed(metadata):
     """Tells whether the list of files in a folder of metadata has the package horovod."""
     for name in _LISTS:
         try:
-            with open(os.path.join(metadata, name), encoding='utf-8') as file:
+            with open(os.path.join(metadata, name), encoding='utf-8', errors='replace') as file:
                 return 'horovod/__init__.py' in file.read()
         except OSError:
             pass
