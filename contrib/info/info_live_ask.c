@@ -7,8 +7,10 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "contrib/info/info_live_report.h"
@@ -81,12 +83,15 @@ static int find_job(uint32_t job, struct hvd_error *err)
     return status;
 }
 
+/* The kernel forgets by the change that this child ends with hvd-info, so it is told
+ * again. */
 static int become_user(uid_t user, struct hvd_error *err)
 {
     const struct passwd *entry = getpwuid(user);
 
     if (entry == NULL || initgroups(entry->pw_name, entry->pw_gid) != 0 ||
-        setgid(entry->pw_gid) != 0 || setuid(user) != 0) {
+        setgid(entry->pw_gid) != 0 || setuid(user) != 0 ||
+        prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) {
         return hvd_fail(err, HVD_ERR_SYS, "cannot become user %u: %m", (unsigned)user);
     }
     return 0;

@@ -66,8 +66,25 @@ if [ "$(id -u)" = 0 ]; then
     chmod a+rx "$work" "$work/hvd-info"
     refuses 'another user gets no answer' 1 'or they belong to another user' \
         setpriv --reuid 65534 --regid 65534 --clear-groups "$work/hvd-info" --pid $job
+    mkdir -m 777 "$work/bin"
+    printf '#!/bin/sh\necho 65534 1\n' >"$work/bin/squeue"
+    printf '#!/bin/sh\necho $$ >"${0%%/*}/pid"\nexec sleep 100\n' >"$work/bin/srun"
+    chmod a+rx "$work/bin/squeue" "$work/bin/srun"
+    PATH=$work/bin:$PATH "$info" --job 7 >"$work/out" 2>&1 &
+    asking=$!
+    tries=0
+    until [ -s "$work/bin/pid" ] || [ $tries -eq 100 ]; do
+        sleep 0.1
+        tries=$((tries + 1))
+    done
+    kill -TERM $asking
+    sleep 0.5
+    ps -o stat= -p "$(cat "$work/bin/pid")" >"$work/out"
+    ! grep -q '^[^Z]' "$work/out" # a zombie is at its end
+    report $? 'srun as another user ends with hvd-info'
 else
     tap_skip 'another user gets no answer' 'not root'
+    tap_skip 'srun as another user ends with hvd-info' 'not root'
 fi
 # A pipe may have the name of a page where a process has a root directory of its own.
 mkdir "$work/root"
