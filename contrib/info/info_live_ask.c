@@ -183,8 +183,8 @@ static void tell_gaps(const struct hvd_info_output *output)
                 LIMIT_S);
     }
     if (output->is_cut) {
-        fprintf(stderr, "hvd-info: the answer is longer than a megabyte: some ranks are "
-                        "missing\n");
+        fprintf(stderr, "hvd-info: the answer is longer than 16 megabytes: some ranks "
+                        "are missing\n");
     }
 }
 
@@ -192,7 +192,8 @@ static int ask_nodes(const struct hvd_info_selection *which, struct hvd_info_ran
                      struct hvd_error *err)
 {
     const struct hvd_info_process process = {.function = become_srun,
-                                             .limit_ms = 1000 * LIMIT_S};
+                                             .limit_ms = 1000 * LIMIT_S,
+                                             .most_bytes = HVD_INFO_PROCESS_LARGE_BYTES};
     struct hvd_info_output output;
     int status = find_job(which->job, err);
 

@@ -16,7 +16,7 @@
 #include "gpu_binding/base/clock.h"
 
 enum {
-    MOST_BYTES = 1 << 20,
+    DEFAULT_BYTES = 1 << 20,
     KILL_MS = 1000,
     STATUS_MISSING = 127, /* as a shell reports it */
 };
@@ -68,7 +68,8 @@ static void become_child(const struct hvd_info_process *process, int output)
 
 /* Reads until the end of the output, or until the time limit, which it reports in
  * is_late. Bytes that do not fit are read, too, because the child must not block. */
-static int read_output(int from, int64_t deadline_ms, struct hvd_info_output *output)
+static int read_output(int from, size_t most_bytes, int64_t deadline_ms,
+                       struct hvd_info_output *output)
 {
     char spare[4096];
 
@@ -80,7 +81,7 @@ static int read_output(int from, int64_t deadline_ms, struct hvd_info_output *ou
             output->is_late = true;
             return 0;
         }
-        size_t room = MOST_BYTES - output->bytes;
+        size_t room = most_bytes - output->bytes;
         ssize_t got = room > 0 ? read(from, output->text + output->bytes, room)
                                : read(from, spare, sizeof(spare));
         if (got == 0) {
@@ -128,7 +129,9 @@ int hvd_info_process_run(const struct hvd_info_process *process,
                          struct hvd_info_output *output, struct hvd_error *err)
 {
     int64_t deadline_ms = hvd_clock_ms() + process->limit_ms;
-    struct hvd_info_output found = {.text = malloc(MOST_BYTES + 1)};
+    const size_t most_bytes =
+        process->most_bytes > 0 ? process->most_bytes : DEFAULT_BYTES;
+    struct hvd_info_output found = {.text = malloc(most_bytes + 1)};
     int ends[2];
     int status = 0;
 
@@ -146,7 +149,7 @@ int hvd_info_process_run(const struct hvd_info_process *process,
     }
     close(ends[1]);
     if (pid > 0) {
-        status = read_output(ends[0], deadline_ms, &found);
+        status = read_output(ends[0], most_bytes, deadline_ms, &found);
         int ended = await_end(pid, deadline_ms, &found);
         found.exit_status = WIFEXITED(ended) ? WEXITSTATUS(ended) : -1;
     }

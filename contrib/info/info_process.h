@@ -9,6 +9,11 @@
 
 #include "gpu_binding/base/error.h"
 
+enum {
+    /* enough of what Slurm prints for about 20,000 nodes */
+    HVD_INFO_PROCESS_LARGE_BYTES = 16 << 20,
+};
+
 struct hvd_info_process {
     /* the program, looked up in PATH, and its arguments; or NULL */
     const char *const *argv;
@@ -16,13 +21,14 @@ struct hvd_info_process {
     int (*function)(struct hvd_error *err);
     char **environment; /* of the child; NULL: that of this process */
     int limit_ms;
+    size_t most_bytes; /* of its output; 0: a megabyte */
 };
 
 /* The standard output and standard error of the child, and how it has ended. */
 struct hvd_info_output {
     char *text; /* ends with a zero byte; freed by hvd_info_output_finish */
     size_t bytes;
-    bool is_cut; /* it printed more than a megabyte */
+    bool is_cut; /* it printed more than most_bytes */
     bool is_late; /* it was killed at the time limit */
     bool is_missing; /* there is no such program */
     int exit_status; /* -1: a signal has killed it */

@@ -119,13 +119,16 @@ static const char *find_cause(const char *text)
 
 static void ask(const char *const *argv, struct answer *answer)
 {
-    const struct hvd_info_process process = {.argv = argv, .limit_ms = LIMIT_MS};
+    const struct hvd_info_process process = {
+        .argv = argv, .limit_ms = LIMIT_MS, .most_bytes = HVD_INFO_PROCESS_LARGE_BYTES};
     struct hvd_info_output output = {0};
     struct hvd_error err = {0};
 
     memset(answer, 0, sizeof(*answer));
     if (hvd_info_process_run(&process, &output, &err) < 0) {
         snprintf(answer->why, sizeof(answer->why), "%s", err.text);
+    } else if (output.is_cut) {
+        snprintf(answer->why, sizeof(answer->why), "more than 16 megabytes of output");
     } else if (hvd_info_output_is_good(&output)) {
         answer->text = output.text;
         return;

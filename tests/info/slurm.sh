@@ -141,6 +141,10 @@ says 'an srun that is newer than slurmctld is wrong' 1 'wrong: srun is 23.11.1, 
 begin
 sed -i '/n3/s/Version=[^ ]* //' answers/nodes
 says 'a node that is down is named' 0 'note: slurmctld does not know the slurmd on n3, which is down' 'verdict: good'
+begin
+awk 'BEGIN { for (i = 1; i <= 3000; i++)
+    printf "NodeName=n%d Version=%s OS=%0700d\n", i, i == 3000 ? "23.11.1" : "22.05.8", 0 }' </dev/null >answers/nodes
+says 'the last node of a large cluster is checked, too' 1 'slurmd: 22.05.8 on n[1-2999]' 'slurmd: 23.11.1 on n3000'
 
 begin
 rm answers/config answers/nodes
