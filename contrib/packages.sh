@@ -16,7 +16,7 @@ group_packages()
 {
     case $1 in
     build) echo gcc libc6-dev meson pkg-config libhwloc-dev libpmix-dev libucx-dev libsodium-dev \
-        libslurm-dev libyaml-dev ;;
+        libslurm-dev libyaml-dev scdoc ;;
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins iproute2 mount \
         util-linux procps ;;
     torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;

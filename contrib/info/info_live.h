@@ -52,6 +52,7 @@ struct hvd_info_ranks {
 /* The ranks that are asked for. */
 struct hvd_info_selection {
     uint32_t job; /* of Slurm; 0: any */
+    int64_t array; /* index in an array of jobs; -1: none */
     int64_t step; /* -1: any */
     pid_t pid; /* this process and its descendants; 0: any */
     bool has_stacks; /* read their stacks, too */

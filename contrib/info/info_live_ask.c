@@ -28,15 +28,19 @@ int hvd_info_live_parse_job(const char *text, struct hvd_info_selection *which,
     char *end = NULL;
     const unsigned long job = strtoul(text, &end, 10);
 
-    which->step = -1;
+    which->step = which->array = -1;
+    if (text[0] >= '0' && text[0] <= '9' && *end == '_' && end[1] >= '0' &&
+        end[1] <= '9') {
+        which->array = strtol(end + 1, &end, 10);
+    }
     if (text[0] >= '0' && text[0] <= '9' && *end == '.' && end[1] >= '0' &&
         end[1] <= '9') {
         which->step = strtol(end + 1, &end, 10);
     }
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || job == 0 || job > UINT32_MAX) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "--job: expected a job, or a step of a job, such as 1234 or "
-                        "1234.0, found '%.100s'",
+                        "--job: expected a job, or a step of a job, such as 1234, 1234_7 "
+                        "or 1234.0, found '%.100s'",
                         text);
     }
     which->job = (uint32_t)job;
@@ -48,22 +52,25 @@ int hvd_info_live_parse_job(const char *text, struct hvd_info_selection *which,
 /* The step that asks. A child reads it, which takes no argument. */
 static struct {
     const struct hvd_info_selection *which;
+    uint32_t job; /* for a job of an array: Slurm's own number of it */
     uid_t user; /* of the job */
     int nodes; /* of the job */
 } asked;
 
-/* Finds the user of a job, as whom root has to start the step, and the number of its
- * nodes. */
-static int find_job(uint32_t job, struct hvd_error *err)
+/* Finds the number of a job, its user, as whom root has to start the step, and the number
+ * of its nodes. */
+static int find_job(const struct hvd_info_selection *which, struct hvd_error *err)
 {
-    char jobs[32];
-    const char *const argv[] = {"squeue", "--noheader", jobs, "--format=%U %D", NULL};
+    char job[48], jobs[64];
+    const char *const argv[] = {"squeue", "--noheader", jobs, "--format=%A %U %D", NULL};
     const struct hvd_info_process process = {.argv = argv, .limit_ms = 1000 * LIMIT_S};
     struct hvd_info_output output;
     unsigned user = 0;
     int status;
 
-    snprintf(jobs, sizeof(jobs), "--jobs=%" PRIu32, job);
+    snprintf(job, sizeof(job), which->array < 0 ? "%" PRIu32 : "%" PRIu32 "_%" PRId64,
+             which->job, which->array);
+    snprintf(jobs, sizeof(jobs), "--jobs=%s", job);
     status = hvd_info_process_run(&process, &output, err);
     if (status < 0) {
         return status;
@@ -73,10 +80,10 @@ static int find_job(uint32_t job, struct hvd_error *err)
                           "there is no squeue in PATH, which --job needs; for a job of "
                           "hvdrun: --pid PID");
     } else if (!hvd_info_output_is_good(&output) ||
-               sscanf(output.text, "%u %d", &user, &asked.nodes) != 2) {
-        status = hvd_fail(err, HVD_ERR_STATE,
-                          "squeue knows no running job %" PRIu32 ": %.200s", job,
-                          output.bytes > 0 ? output.text : "it has ended");
+               sscanf(output.text, "%" SCNu32 " %u %d", &asked.job, &user,
+                      &asked.nodes) != 3) {
+        status = hvd_fail(err, HVD_ERR_STATE, "squeue knows no running job %s: %.200s",
+                          job, output.bytes > 0 ? output.text : "it has ended");
     }
     asked.user = (uid_t)user;
     hvd_info_output_finish(&output);
@@ -144,10 +151,10 @@ static int become_srun(struct hvd_error *err)
                                NULL};
 
     self[length > 0 ? length : 0] = '\0';
-    snprintf(job, sizeof(job), "--jobid=%" PRIu32, which->job);
+    snprintf(job, sizeof(job), "--jobid=%" PRIu32, asked.job);
     snprintf(nodes, sizeof(nodes), "--nodes=%d", asked.nodes);
     snprintf(step, sizeof(step), which->step < 0 ? "%" PRIu32 : "%" PRIu32 ".%" PRId64,
-             which->job, which->step);
+             asked.job, which->step);
     fill_environment(texts, environment);
     if (geteuid() == 0 && asked.user != 0 && become_user(asked.user, err) < 0) {
         return err->status;
@@ -195,7 +202,7 @@ static int ask_nodes(const struct hvd_info_selection *which, struct hvd_info_ran
                                              .limit_ms = 1000 * LIMIT_S,
                                              .most_bytes = HVD_INFO_PROCESS_LARGE_BYTES};
     struct hvd_info_output output;
-    int status = find_job(which->job, err);
+    int status = find_job(which, err);
 
     if (status < 0) {
         return status;

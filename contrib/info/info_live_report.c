@@ -165,7 +165,6 @@ static void print_tensor(const struct hvd_info_tensor *tensor, FILE *out)
     if (tensor->set != 0) {
         fprintf(out, " of process set %d", tensor->set);
     }
-    fprintf(out, " since %.1f s", tensor->age_s);
 }
 
 static void print_act(struct group *group, const struct hvd_info_rank *rank, FILE *out)
@@ -184,22 +183,23 @@ static void print_act(struct group *group, const struct hvd_info_rank *rank, FIL
         fprintf(out, "works; %d in flight", rank->in_flight);
         return;
     case ACT_WAITING:
-        fputs("waits for ", out);
+        fprintf(out, "has waited %.1f s in ", rank->tensors->age_s);
         print_tensor(rank->tensors, out);
         if (find_late(group, rank) > 0) {
-            fputs(", for ", out);
+            fputs(" for ", out);
             print_ranks(group->waits_for, group->size, out);
         }
         return;
     case ACT_OVERLAPPING:
         fputs("runs the script, with ", out);
         print_tensor(rank->tensors, out);
+        fprintf(out, " in flight for %.1f s", rank->tensors->age_s);
         return;
     case ACT_MESSAGING:
-        fprintf(out, "waits for a send or receive since %.1f s", rank->age_s);
+        fprintf(out, "has waited %.1f s for a send or receive", rank->age_s);
         return;
     case ACT_SCRIPT:
-        fprintf(out, "runs the script since %.1f s", rank->age_s);
+        fprintf(out, "has run the script for %.1f s", rank->age_s);
         return;
     }
 }

@@ -267,7 +267,7 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
         return take_live(hvd_info_live_parse_job(value, &options->live.which, err),
                          options, err);
     case OPTION_PID:
-        options->live.which.step = -1;
+        options->live.which.array = options->live.which.step = -1;
         return take_live(
             parse_count("--pid", value, INT_MAX, &options->live.which.pid, err), options,
             err);

@@ -25,8 +25,8 @@ class Entry:
 
     def names(self):
         """Returns [(name, argument)] of an option: '-np N, --num-proc N' gives [('-np', 'N'), ('--num-proc', 'N')]."""
-        found = (re.match(r'(--?[\w-]+)(?:[ =]|\[=)?([^\]]*)\]?$', each) for each in re.split(r', (?=-)', self.term))
-        return [(each[1], each[2]) for each in found if each]
+        found = (re.match(r'(--?[\w-]+)(?:\[=(.*)\]|[ =](.*))?$', each) for each in re.split(r', (?=-)', self.term))
+        return [(each[1], each[2] or each[3] or '') for each in found if each]
 
     def is_option(self):
         return self.term.startswith('-')

@@ -45,14 +45,19 @@ def head(name, section, version, sentence):
 
 # --- programs ---
 
+def argument_of(term, name, argument):
+    if not argument:
+        return ''
+    if f'{name}[=' in term:
+        return f'[=_{escape(argument)}_]'
+    return ('=' if f'{name}={argument}' in term else ' ') + f'_{escape(argument)}_'
+
+
 def term_of(entry):
-    """An option's names are bold, their arguments underlined."""
+    """An option's names are bold, their arguments underlined; an optional argument is in brackets."""
     if not entry.is_option():
         return '*' + escape(entry.term) + '*'
-    names = [(name, argument, f'{name}={argument}' in entry.term or f'{name}[=' in entry.term)
-             for name, argument in entry.names()]
-    return ', '.join('*' + escape(name) + '*' + (('=' if joined else ' ') + '_' + escape(argument) + '_' if argument else '')
-                     for name, argument, joined in names)
+    return ', '.join(f'*{escape(name)}*' + argument_of(entry.term, name, argument) for name, argument in entry.names())
 
 
 def entry_lines(entry):

@@ -34,11 +34,11 @@ refuses()
 "$hvdrun" -np 4 "$ranks" >"$work/ranks" 2>&1 &
 job=$!
 says 'a rank that waits names its tensor and the ranks that are late' \
-    "^ +0 .* 2 +5  waits for allreduce 'gradient' since [0-9.]+ s, for ranks 1-2$" --pid $job
+    "^ +0 .* 2 +5  has waited [0-9.]+ s in allreduce 'gradient' for ranks 1-2$" --pid $job
 says 'a rank that runs the script is named, with the time' \
-    '^late: rank 1 on .* \(pid [0-9]+\), which runs the script since [0-9.]+ s$' --pid $job
+    '^late: rank 1 on .* \(pid [0-9]+\), which has run the script for [0-9.]+ s$' --pid $job
 says 'a stopped rank is named' '^late: rank 2 on .* which is stopped, by a signal or a debugger$' --pid $job
-says 'steps and collectives are counted' '^ +1 .* 2 +5  runs the script' --pid $job
+says 'steps and collectives are counted' '^ +1 .* 2 +5  has run the script' --pid $job
 says 'JSON has the late ranks' '"size": 4, "late": \[1, 2\], "missing": \[\], "ranks": \[\{"rank": 0, ' --pid $job --json
 says 'JSON has the tensor' '"operation": "allreduce .gradient.", "process_set": 0, "since_s": [0-9.]+, "waits_for": \[1, 2\]' \
     --pid $job --json
@@ -150,7 +150,7 @@ if [ -n "$library" ] && "$python" -c 'import numpy, cloudpickle' 2>/dev/null; th
     PYTHONPATH=$root/contrib/python HVD_LIBRARY=$library "$hvdrun" -np 2 "$python" "$work/train.py" 'takes the handler away' \
         >"$work/ranks" 2>&1 &
     job=$!
-    says 'a rank without the handler is named' '^late: rank 1 on .* runs the script since [1-9]' --pid $job
+    says 'a rank without the handler is named' '^late: rank 1 on .* has run the script for [1-9]' --pid $job
     "$info" --pid $job --stacks >/dev/null 2>&1
     sleep 0.5
     says 'a rank without the handler gets no signal' '^2 of 2 ranks$' --pid $job

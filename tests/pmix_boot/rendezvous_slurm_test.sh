@@ -92,11 +92,11 @@ begin_job as_user LD_LIBRARY_PATH="$library" srun --hvd=on --mpi=none -N 2 --nta
 are_waiting()
 {
     asked=$(as_user squeue --noheader --states=RUNNING --format=%i) &&
-        as_user "$prefix/bin/hvd-info" --job "$asked" | grep -q "waits for allreduce 'gradient'.* for ranks 1-2"
+        as_user "$prefix/bin/hvd-info" --job "$asked" | grep -q "in allreduce 'gradient' for ranks 1-2"
 }
 succeeds 'ranks run, of which one is stopped and one does not call hvd' waits_for are_waiting
 prints 'hvd-info --job asks the ranks of all nodes' \
-    "^ +3  n2 .* 2 +5  waits for allreduce 'gradient' since [0-9.]+ s, for ranks 1-2$" \
+    "^ +3  n2 .* 2 +5  has waited [0-9.]+ s in allreduce 'gradient' for ranks 1-2$" \
     as_user "$prefix/bin/hvd-info" --job "$asked"
 prints 'it names the ranks that are late, with their nodes' \
     '^late: rank 2 on n2 \(pid [0-9]+\), which is stopped, by a signal or a debugger$' \
