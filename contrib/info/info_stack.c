@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -40,7 +41,7 @@ static int open_stacks(pid_t pid, int *number)
         if (strncmp(target, link_start, strlen(link_start)) == 0) {
             *number = (int)strtol(target + strlen(link_start), NULL, 10);
             /* a pipe of that name must not block */
-            fd = openat(dirfd(files), entry->d_name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+            fd = openat(dirfd(files), entry->d_name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
         }
     }
     if (files != NULL) {
@@ -91,6 +92,23 @@ static off_t await_text(int fd, off_t before)
     return size;
 }
 
+/* Gives the memory of older stacks back to the job, and keeps the offsets. Only a memory
+ * file is changed: a user could give the name to a file that root alone may write. All
+ * memory files are on one device, which no file with a path is on. */
+static void free_older(int fd, off_t end)
+{
+    const int own = memfd_create("hvd-info", MFD_CLOEXEC);
+    struct stat facts, of_own;
+
+    if (own >= 0 && fstat(own, &of_own) == 0 && fstat(fd, &facts) == 0 &&
+        facts.st_dev == of_own.st_dev && end > 0) {
+        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
+    }
+    if (own >= 0) {
+        close(own);
+    }
+}
+
 /* Copies the lines of the last stack, which is that of the main thread. */
 static void take_main(char *all, char *text, size_t bytes)
 {
@@ -129,6 +147,7 @@ void hvd_info_stack_read(pid_t pid, char *text, size_t bytes)
     if (fd >= 0 && all != NULL && number >= SIGRTMIN && number <= SIGRTMAX &&
         is_caught(pid, number)) {
         before = size_of(fd);
+        free_older(fd, before);
         if (kill(pid, number) == 0) {
             after = await_text(fd, before);
             before = after - before < MOST_BYTES ? before : after - MOST_BYTES + 1;

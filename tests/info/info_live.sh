@@ -140,6 +140,14 @@ shows_line()
     job=$!
     says "$1" "^ +File \".*/train.py\", line $3 in read_data\$" --pid $job --stacks
     says 'the calls above it follow' '^ +File ".*/train.py", line 15 in <module>$' --pid $job --stacks
+    for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
+        "$info" --pid $job --stacks >/dev/null 2>&1
+    done
+    one=$(sed -n 's/^late: rank 1 .*(pid \([0-9]*\)).*/\1/p' "$work/out")
+    stacks=$(find "/proc/$one/fd" -lname '/memfd:hvd-stacks-*')
+    stat -L -c '%b blocks of %s bytes' "$stacks" >"$work/out"
+    [ "$(stat -L -c %s "$stacks")" -gt 8192 ] && [ "$(stat -L -c %b "$stacks")" -le 16 ]
+    report $? 'older stacks take no memory of the job'
     kill -TERM $job
     wait $job 2>/dev/null
 }
