@@ -131,17 +131,24 @@ build_ucx()
             --with-verbs="$rdma" --with-mlx5-dv="$rdma"
         sed -i 's/^\(#define UCX_CONFIGURE_FLAGS\).*/\1 ""/' config.h # has paths of this build
         install_folders src/ucm src/ucs src/uct src/ucp
-        cp ucx.pc "$pkgconfig"
+        describe ucx "$(sed -n 's/^Version: //p' ucx.pc)" -l:libucp.so -l:libucs.so
     )
 }
 
+# describe NAME VERSION LIBRARY...: writes the .pc file of shared libraries. It does not name their folder, because
+# meson would write that into the rpath, and two builds would differ: LDFLAGS of build_hvd names it.
+describe()
+{
+    printf 'Name: %s\nDescription: shared library\nVersion: %s\nCflags: -I/hvd/include\nLibs: %s\n' \
+        "$1" "$2" "${*:3}" >"$pkgconfig/$1.pc"
+}
+
 # The headers of PMIx, and a library for the linker.
-describe_pmix()
+add_pmix()
 {
     cp -r "$(pkg-config --variable=includedir pmix)/." "$root/hvd/include/"
     ln -sf "$(pkg-config --variable=libdir pmix)/libpmix.so" "$root/hvd/lib/"
-    printf 'Name: pmix\nDescription: PMIx\nVersion: %s\nCflags: -I/hvd/include\nLibs: -L/hvd/lib -lpmix\n' \
-        "$(pkg-config --modversion pmix)" >"$pkgconfig/pmix.pc"
+    describe pmix "$(pkg-config --modversion pmix)" -l:libpmix.so
 }
 
 # UCX looks for its modules in the folder ucx beside libucs.
@@ -168,7 +175,7 @@ build_libraries()
     get_sources hwloc libsodium libyaml ucx
     build_static_libraries
     build_ucx
-    describe_pmix
+    add_pmix
     add_ucx
 }
 
@@ -178,7 +185,8 @@ build_hvd()
     rm -rf "$work/plain"
     mkdir "$work/plain"
     cd "$checkout/contrib/python"
-    env PATH="$tools/bin:$PATH" CFLAGS=-fno-sanitize=all LDFLAGS="$LDFLAGS -Wl,-rpath,\$ORIGIN/..:\$ORIGIN/../lib" \
+    env PATH="$tools/bin:$PATH" CFLAGS=-fno-sanitize=all \
+        LDFLAGS="$LDFLAGS -L$root/hvd/lib -Wl,-rpath,\$ORIGIN/..:\$ORIGIN/../lib" \
         PKG_CONFIG_SYSROOT_DIR="$root" PKG_CONFIG_LIBDIR="$root/hvd/lib/pkgconfig" PYTHONDONTWRITEBYTECODE=1 \
         "$tools/bin/python" - "$work/plain" "$added" <<'PYTHON'
 import sys
