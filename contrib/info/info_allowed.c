@@ -8,7 +8,7 @@
 
 #include "gpu_binding/base/env.h"
 
-/* hvd's own, and those that it reads. Left out: secrets, keys, addresses with keys, and
+/* Variables that hvd sets or reads, except secrets, keys, addresses with keys, and
  * checksums of values. */
 static const char *const of_hvd[] = {HVD_ENV_START_TIMEOUT,
                                      HVD_ENV_GLOO_TIMEOUT,

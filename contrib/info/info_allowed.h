@@ -5,11 +5,11 @@
 
 #include <stdbool.h>
 
-/* Returns whether the value of the variable can be shown: it is never a secret. */
+/* Returns whether the value of the variable may be shown because it is never a secret. */
 bool hvd_info_is_allowed(const char *name);
 
 /* Returns whether the variable belongs to hvd, Horovod, NCCL, UCX or Slurm. The report
- * names all of these, and the values of the allowed ones. */
+ * has the names of all of these, and the values of those that are allowed. */
 bool hvd_info_is_of_family(const char *name);
 
 #endif

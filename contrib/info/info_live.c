@@ -15,7 +15,7 @@
 
 enum {
     PATH_BYTES = 64,
-    TRIES = 1000, /* to read a page that is written at the same time */
+    TRIES = 1000, /* to read a page while the rank writes it */
     MOST_RANKS = 1 << 20, /* of a job */
 };
 
@@ -23,8 +23,8 @@ static const char line_mark[] = "hvd-rank";
 
 /* --- ranks --- */
 
-/* Replaces the characters that may control a terminal, but keeps newlines if the text has
- * lines. Some of them are two bytes in UTF-8, the first of which is 0xc2. */
+/* Replaces characters that can control a terminal; keeps newlines in a text of several
+ * lines. Some of these characters are two bytes in UTF-8, and begin with 0xc2. */
 static void clean_text(char *text, bool has_lines)
 {
     for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++) {
@@ -67,7 +67,7 @@ int hvd_info_live_add(struct hvd_info_ranks *ranks, const struct hvd_info_rank *
 
 /* --- processes --- */
 
-/* Reads a file of /proc/PID. Returns false if there is none, or it may not be read. */
+/* Reads a file of /proc/PID. Returns false if it does not exist or may not be read. */
 static bool read_file(int pid, const char *name, char *text, size_t bytes)
 {
     char path[PATH_BYTES];
@@ -84,8 +84,8 @@ static bool read_file(int pid, const char *name, char *text, size_t bytes)
     return length > 0;
 }
 
-/* Reads the state and the parent of a process. The name before them may contain anything
- * but ends with the last parenthesis. */
+/* Reads the state and the parent of a process. They follow its name, which may contain
+ * any character and ends at the last parenthesis. */
 static bool read_stat(int pid, char *state, int *parent)
 {
     char text[1024];
@@ -131,8 +131,8 @@ static bool descends_from(int pid, pid_t ancestor)
 
 /* --- pages --- */
 
-/* Copies the page. Its state is marked as older than the counts if the rank was stopped
- * while it wrote the state. Returns false for a file that is no page. */
+/* Copies the page. Returns false if the file is not a page. If the rank was stopped while
+ * it wrote the state, marks the copy of the state as outdated. */
 static bool copy_page(int fd, struct hvd_live_page *copy)
 {
     uint32_t turn;
@@ -154,7 +154,7 @@ static bool copy_page(int fd, struct hvd_live_page *copy)
     return true;
 }
 
-/* Finds the page of a process. Its children that were forked may have it open, too. */
+/* Finds the page of a process. Forked children may have their parent's page open. */
 static bool read_page(int pid, struct hvd_live_page *page)
 {
     char path[PATH_BYTES];
@@ -172,7 +172,7 @@ static bool read_page(int pid, struct hvd_live_page *page)
         target[length > 0 ? length : 0] = '\0';
         if (strncmp(target, "/memfd:" HVD_LIVE_PAGE_FILE " ",
                     strlen("/memfd:" HVD_LIVE_PAGE_FILE " ")) == 0) {
-            /* a pipe of that name must not block */
+            /* O_NONBLOCK: opening a pipe of that name would block */
             const int fd = openat(dirfd(files), entry->d_name,
                                   O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
@@ -213,8 +213,8 @@ static void take_state(const struct hvd_live_page *page, int64_t now_ns,
     }
 }
 
-/* Copies what the page says, which another program may have made:
- * hvd_info_live_add takes no rank that cannot be. */
+/* Copies what the page says. Another program may have written it; hvd_info_live_add
+ * checks the values. */
 static void take_page(const struct hvd_live_page *page, int64_t now_ns,
                       struct hvd_info_rank *rank)
 {
@@ -273,10 +273,10 @@ int hvd_info_live_find(const struct hvd_info_selection *which,
 
 /* --- lines --- */
 
-/* Stands for a newline within a line. */
+/* Replaces newlines, because a rank is one line. */
 static const char line_break = '\v';
 
-/* Writes a text that was cleaned as a part of a line. */
+/* Writes a text, which clean_text has cleaned, as the next field of the line. */
 static void write_text(const char *text, FILE *out)
 {
     fputc('\t', out);
@@ -303,8 +303,8 @@ void hvd_info_live_write(const struct hvd_info_rank *rank, FILE *out)
     fputc('\n', out);
 }
 
-/* Takes the text up to the next tab or the end of the line. Returns what follows, or NULL
- * if there is no text. */
+/* Reads the text field that begins here. Returns the rest of the line, or NULL if there
+ * is no such field. */
 static const char *take_text(const char *line, char *text, size_t bytes)
 {
     size_t length;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks of a Slurm job are asked by a step of the job with one hvd-info a node. Its
- * lines come back through srun. */
+/* To ask the ranks of a Slurm job, starts a step of the job with one hvd-info per node,
+ * and reads the lines that these print through srun. */
 #include "contrib/info/info_live_ask.h"
 
 #include <grp.h>
@@ -49,16 +49,17 @@ int hvd_info_live_parse_job(const char *text, struct hvd_info_selection *which,
 
 /* --- all nodes of a job --- */
 
-/* The step that asks. A child reads it, which takes no argument. */
+/* The step to start. A global, because become_srun, which the child calls, takes no
+ * argument for it. */
 static struct {
     const struct hvd_info_selection *which;
-    uint32_t job; /* for a job of an array: Slurm's own number of it */
+    uint32_t job; /* the job's own number, also for a task of a job array */
     uid_t user; /* of the job */
     int nodes; /* of the job */
 } asked;
 
-/* Finds the number of a job, its user, as whom root has to start the step, and the number
- * of its nodes. */
+/* Finds the number of a job, its user and the number of its nodes. As root, hvd-info has
+ * to start the step as that user. */
 static int find_job(const struct hvd_info_selection *which, struct hvd_error *err)
 {
     char job[48], jobs[64];
@@ -90,8 +91,8 @@ static int find_job(const struct hvd_info_selection *which, struct hvd_error *er
     return status;
 }
 
-/* The kernel forgets by the change that this child ends with hvd-info, so it is told
- * again. */
+/* A change of user clears the parent-death signal, so this sets it again: the child must
+ * end with hvd-info. */
 static int become_user(uid_t user, struct hvd_error *err)
 {
     const struct passwd *entry = getpwuid(user);
@@ -104,8 +105,8 @@ static int become_user(uid_t user, struct hvd_error *err)
     return 0;
 }
 
-/* Copies the few variables that srun needs: the SLURM_* ones of a job in which hvd-info
- * runs would change the step. */
+/* Copies only the variables that srun needs. If hvd-info runs in a job, the SLURM_*
+ * variables of that job would change the step. */
 static void fill_environment(char texts[VARIABLES][PATH_MAX],
                              char *environment[VARIABLES + 1])
 {
@@ -125,7 +126,7 @@ static void fill_environment(char texts[VARIABLES][PATH_MAX],
     environment[count] = NULL;
 }
 
-/* Runs in a child, which becomes srun. */
+/* Runs in the child and replaces it by srun. */
 static int become_srun(struct hvd_error *err)
 {
     const struct hvd_info_selection *which = asked.which;
@@ -180,7 +181,7 @@ static int take_lines(const char *text, struct hvd_info_ranks *ranks,
     return status;
 }
 
-/* Tells why ranks may be missing from the answer. */
+/* Warns if ranks may be missing from the answer. */
 static void tell_gaps(const struct hvd_info_output *output)
 {
     if (output->is_late) {

@@ -12,17 +12,17 @@ enum {
     MOST_LATE = 16, /* late ranks with a line of their own */
 };
 
-/* A wait that has just begun is normal: no rank is late for it. */
+/* Shorter waits are normal: they make no rank late. */
 static const double least_wait_s = 0.1;
 
-/* The ranks of one job; of elastic jobs, those of one generation. */
+/* The ranks of one job; of an elastic job, the ranks of one generation. */
 struct group {
     const struct hvd_info_rank *ranks; /* [count], sorted */
     int count;
     int size; /* of the job */
     const struct hvd_info_rank **by_rank; /* [size] NULL: not found */
     bool *is_late; /* [size] other ranks wait for it */
-    bool *waits_for; /* [size] scratch: whom one rank waits for */
+    bool *waits_for; /* [size] scratch: the ranks that one rank waits for */
 };
 
 /* --- what a rank does --- */
@@ -60,7 +60,7 @@ static enum act find_act(const struct hvd_info_rank *rank)
     return rank->has_messages ? ACT_MESSAGING : ACT_SCRIPT;
 }
 
-/* The words of JSON. */
+/* The words in JSON. */
 static const char *act_word(enum act act)
 {
     static const char *const words[] = {
@@ -73,7 +73,7 @@ static const char *act_word(enum act act)
     return words[act];
 }
 
-/* --- for whom --- */
+/* --- which ranks are late --- */
 
 static bool has_tensor(const struct hvd_info_rank *rank,
                        const struct hvd_info_tensor *wanted)
@@ -84,11 +84,11 @@ static bool has_tensor(const struct hvd_info_rank *rank,
             return true;
         }
     }
-    return rank->in_flight > rank->count; /* perhaps among those that are not listed */
+    return rank->in_flight > rank->count; /* it may be one that is not listed */
 }
 
-/* Whether a rank holds up others that wait for the tensor. The members of process sets
- * other than the global one are not known here. */
+/* Returns whether a rank holds up others that wait for the tensor. The members of process
+ * sets other than the global one are unknown, so only stopped ranks count for these. */
 static bool holds_up(const struct hvd_info_rank *rank,
                      const struct hvd_info_tensor *tensor)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tells what the ranks of a job do, for what they wait, and for whom. Pure. */
+/* Reports what the ranks of a job do, and which ranks they wait for. Pure. */
 #ifndef HVD_INFO_LIVE_REPORT_H
 #define HVD_INFO_LIVE_REPORT_H
 
@@ -7,7 +7,7 @@
 
 #include "contrib/info/info_live.h"
 
-/* Prints the ranks of each step: a table, or a line of JSON. Sorts the ranks. */
+/* Prints a table, or a line of JSON, for each job of each step. Sorts the ranks. */
 int hvd_info_live_print(struct hvd_info_ranks *ranks, bool is_json, FILE *out,
                         struct hvd_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads plugin_version from the file of a plugin. dlopen would not do: the functions of
- * Slurm that a plugin needs are in srun and slurmstepd alone. */
+/* Reads plugin_version from the file of a plugin. dlopen would fail, because only srun
+ * and slurmstepd have the functions of Slurm that a plugin needs. */
 #include "contrib/info/info_plugin.h"
 
 #include <elf.h>
@@ -13,13 +13,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The mapped file. Offsets in it come from the file itself, and are checked. */
+/* The mapped file. Its offsets may be wrong, so each is checked. */
 struct image {
     const unsigned char *data;
     size_t bytes;
 };
 
-/* Returns the bytes at this offset; NULL if they are not in the file or not aligned. */
+/* Returns the bytes at this offset. NULL if they are outside of the file or unaligned. */
 static const void *at(const struct image *image, uint64_t offset, uint64_t bytes,
                       size_t alignment)
 {
@@ -38,7 +38,7 @@ static const ElfW(Shdr) *
                : NULL;
 }
 
-/* Returns whether the name that begins at this offset of the string table is `name`. */
+/* Returns whether the string table has `name` at this offset. */
 static bool is_named(const struct image *image, const ElfW(Shdr) * strings,
                      uint64_t offset, const char *name)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads plugstack.conf, with the files that it includes, by Slurm's rules. */
+/* Reads plugstack.conf and the files that it includes, as Slurm does. */
 #include "contrib/info/info_plugstack.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 enum {
-    /* Slurm reads a file that includes itself for ever. */
+    /* of includes. Slurm has no limit: it never ends if a file includes itself */
     MOST_LEVELS = 16,
 };
 
@@ -30,7 +30,7 @@ static void give(const struct reader *reader, struct hvd_info_plugstack_line *li
     reader->take(reader->context, line);
 }
 
-/* Makes the path of an include, which may be relative to the file that has it. */
+/* Makes the path of an include, which may be relative to the file that contains it. */
 static void make_pattern(const char *file, const char *word, char pattern[PATH_MAX])
 {
     const char *slash = strrchr(file, '/');
@@ -61,7 +61,7 @@ static void include(struct reader *reader, struct hvd_info_plugstack_line *line,
     globfree(&found);
 }
 
-/* Finds a plugin without a path in PluginDir; a name that is not there stays. */
+/* Looks in PluginDir for a plugin without a path. Copies the name if it is not there. */
 static void find_plugin(const char *plugin_dir, const char *word, char path[PATH_MAX])
 {
     while (word[0] != '/' && *plugin_dir != '\0') {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads plugstack.conf, with the files that it includes, by Slurm's rules. */
+/* Reads plugstack.conf and the files that it includes, as Slurm does. */
 #ifndef HVD_INFO_PLUGSTACK_H
 #define HVD_INFO_PLUGSTACK_H
 
@@ -18,15 +18,14 @@ enum hvd_info_plugstack_kind {
 
 struct hvd_info_plugstack_line {
     enum hvd_info_plugstack_kind kind;
-    char file[PATH_MAX]; /* which has the line */
+    char file[PATH_MAX]; /* contains the line */
     int number;
     char text[PATH_MAX]; /* the plugin's path, the pattern, or the first word */
 };
 
-/* Calls `take` for each line that loads a plugin, and for each one of the other kinds, in
- * the order in which Slurm reads them. plugin_dir: PluginDir of slurm.conf, directories
- * separated by ':', in which Slurm looks for plugins without a path; may be empty. A file
- * that does not exist has no lines. */
+/* Calls `take` for each line of one of the kinds above, in the order in which Slurm reads
+ * them. plugin_dir: PluginDir of slurm.conf, directories separated by ':', in which Slurm
+ * looks for plugins without a path; may be empty. A missing file counts as empty. */
 void hvd_info_plugstack_read(const char *file, const char *plugin_dir,
                              void (*take)(void *context,
                                           const struct hvd_info_plugstack_line *line),

@@ -45,8 +45,8 @@ static int call_function(const struct hvd_info_process *process)
     return status < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* The child leads a process group, so that the time limit also ends its children, and
- * ends with hvd-info. */
+/* The child leads a process group, so that the time limit also ends its own children. It
+ * ends when hvd-info does. */
 static void become_child(const struct hvd_info_process *process, int output)
 {
     int input = open("/dev/null", O_RDONLY);
@@ -66,8 +66,8 @@ static void become_child(const struct hvd_info_process *process, int output)
 
 /* --- in the parent --- */
 
-/* Reads until the end of the output, or until the time limit, which it reports in
- * is_late. Bytes that do not fit are read, too, because the child must not block. */
+/* Reads to the end of the output, or sets is_late at the time limit. Goes on reading when
+ * the buffer is full, because the child must not block. */
 static int read_output(int from, size_t most_bytes, int64_t deadline_ms,
                        struct hvd_info_output *output)
 {
@@ -109,9 +109,9 @@ static bool has_ended(pid_t pid, int64_t deadline_ms, int *status)
     return true;
 }
 
-/* Waits for the end of the child, which may go on after it has closed its output, and
- * kills it at the deadline. A child that waits for a file system that does not answer
- * cannot be killed: it is left behind. Returns its status as waitpid does. */
+/* Waits for the end of the child, which may come long after the end of its output, and
+ * kills the child at the deadline. The kernel cannot kill a child that waits for a dead
+ * file system: it is left behind. Returns the child's status as waitpid does. */
 static int await_end(pid_t pid, int64_t deadline_ms, struct hvd_info_output *output)
 {
     int status = 0;
@@ -121,7 +121,7 @@ static int await_end(pid_t pid, int64_t deadline_ms, struct hvd_info_output *out
     }
     output->is_late = true;
     kill(-pid, SIGKILL);
-    kill(pid, SIGKILL); /* if it is not yet the leader of its group */
+    kill(pid, SIGKILL); /* in case it does not lead its group yet */
     return has_ended(pid, hvd_clock_ms() + KILL_MS, &status) ? status : SIGKILL;
 }
 
@@ -142,7 +142,7 @@ int hvd_info_process_run(const struct hvd_info_process *process,
         free(found.text);
         return hvd_fail(err, HVD_ERR_SYS, "cannot make a pipe: %m");
     }
-    fflush(NULL); /* the child must not print it, too */
+    fflush(NULL); /* or the child would print this text once more */
     pid_t pid = fork();
     if (pid == 0) {
         become_child(process, ends[1]);

@@ -10,12 +10,12 @@
 #include "gpu_binding/base/error.h"
 
 enum {
-    /* enough of what Slurm prints for about 20,000 nodes */
+    /* enough for what Slurm prints about 20,000 nodes */
     HVD_INFO_PROCESS_LARGE_BYTES = 16 << 20,
 };
 
 struct hvd_info_process {
-    /* the program, looked up in PATH, and its arguments; or NULL */
+    /* the program, to be found in PATH, and its arguments; or NULL */
     const char *const *argv;
     /* what the child calls if argv is NULL; its exit status is then 0 or 1 */
     int (*function)(struct hvd_error *err);
@@ -24,7 +24,7 @@ struct hvd_info_process {
     size_t most_bytes; /* of its output; 0: a megabyte */
 };
 
-/* The standard output and standard error of the child, and how it has ended. */
+/* The standard output and standard error of the child, and how it ended. */
 struct hvd_info_output {
     char *text; /* ends with a zero byte; freed by hvd_info_output_finish */
     size_t bytes;
@@ -39,7 +39,7 @@ struct hvd_info_output {
 int hvd_info_process_run(const struct hvd_info_process *process,
                          struct hvd_info_output *output, struct hvd_error *err);
 
-/* Returns whether the child has ended by itself with exit status 0. */
+/* Returns whether the child ended by itself, with exit status 0. */
 bool hvd_info_output_is_good(const struct hvd_info_output *output);
 
 void hvd_info_output_finish(struct hvd_info_output *output);

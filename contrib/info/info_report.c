@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-info --bug-report. Each part runs in a child process, so that one that hangs or
- * crashes costs only itself. Programs that are not hvd's get no variables but those whose
- * values the report shows, and so cannot print a secret of another one. */
+/* hvd-info --bug-report. Each part runs in a child process of its own: if it hangs or
+ * crashes, the report has the other parts. Programs that are not hvd's get only variables
+ * whose values the report may show, so they cannot print a secret. */
 #include "contrib/info/info_report.h"
 
 #include <errno.h>
@@ -21,16 +21,15 @@
 
 enum {
     PART_MS = 5000,
-    /* The check waits for the other ranks for CHECK_START_S, and then reports what it has
-     * found. */
+    /* The check waits CHECK_START_S for the other ranks, then reports what it found. */
     CHECK_MS = 20000,
 };
 #define CHECK_START_S "10"
 #define FILE_NAME "hvd-bug-report.txt"
 
-/* Which lines or words of a part's output are shown: all, or those whose key is listed,
- * and errors. Slurm prints "KEY = VALUE" in its configuration, and "KEY=VALUE KEY=VALUE"
- * for jobs. */
+/* Which output of a part is shown: all of it, or only errors and the lines or words whose
+ * key is listed. Slurm prints its configuration as lines "KEY = VALUE", and jobs as words
+ * "KEY=VALUE KEY=VALUE". */
 enum filter {
     FILTER_NONE,
     FILTER_LINES,
@@ -43,13 +42,13 @@ struct part {
     int (*function)(struct hvd_error *err); /* if argv is NULL */
     const char *const *keys;
     enum filter filter;
-    bool sees_all; /* the function sees all variables, because it is hvd's */
-    bool is_for_job; /* left out without a Slurm job, whose number is added to argv */
+    bool sees_all; /* part of hvd itself, so it gets all variables */
+    bool is_for_job; /* only in a Slurm job, whose number is added to argv */
 };
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Replaces this process by another run of this program; option NULL: without one. */
+/* Replaces this process by a new run of hvd-info. option: NULL for none. */
 static int run_self(const char *option, struct hvd_error *err)
 {
     execl("/proc/self/exe", "hvd-info", option, (char *)NULL);
@@ -127,7 +126,7 @@ static bool is_listed(const char *key, size_t bytes, const char *const *keys)
     return false;
 }
 
-/* Returns the length of a line that is an error message of Slurm, else 0. */
+/* Returns the length of the line if it is an error message of Slurm, else 0. */
 static size_t error_length(const char *line)
 {
     const size_t bytes = strcspn(line, "\n");
@@ -137,8 +136,8 @@ static size_t error_length(const char *line)
                                                                                 : 0;
 }
 
-/* Keeps the errors, and the pieces of the other lines between separators that begin with
- * KEY= or KEY blanks =, one a line. */
+/* Keeps error messages, and of the other lines the pieces whose key is listed, one per
+ * line. A piece ends at a separator and begins with "KEY=" or "KEY =". */
 static void keep_listed(char *text, const char *separators, const char *const *keys)
 {
     char *end = text;
@@ -160,8 +159,8 @@ static void keep_listed(char *text, const char *separators, const char *const *k
     *end = '\0';
 }
 
-/* Says after the output of a part what is missing of it, and returns whether anything
- * is. */
+/* Prints, after the output of a part, what is missing from it. Returns whether the part
+ * hung or crashed. */
 static bool print_end(const struct part *part, const struct hvd_info_output *output,
                       int limit_ms, FILE *out)
 {
@@ -181,7 +180,7 @@ static bool print_end(const struct part *part, const struct hvd_info_output *out
     return output->is_late || output->exit_status < 0;
 }
 
-/* Copies the variables that may be shown, and HOME, from environ. Texts are borrowed. */
+/* Copies environ, but only HOME and variables that may be shown. Borrows the texts. */
 static char **copy_allowed(void)
 {
     size_t count = 0;
@@ -268,8 +267,8 @@ static int print_parts(FILE *out, FILE *missing, struct hvd_error *err)
 
 /* --- the file --- */
 
-/* Writes a new file and gives it the name, so that a link that somebody else has put
- * there is not followed. */
+/* Writes a new file and renames it, so that hvd-info never follows a link that somebody
+ * else has put there. */
 static int write_file(const char *file, FILE *missing, struct hvd_error *err)
 {
     char part[PATH_MAX];
@@ -322,7 +321,7 @@ static int write_report(const char *file, struct hvd_error *err)
 
 /* --- the ranks of a job --- */
 
-/* The check is collective: the other ranks have to take part in it. */
+/* The check is collective, so ranks that write no report run it, too. */
 static int take_part(struct hvd_error *err)
 {
     const struct hvd_info_process process = {.function = run_check, .limit_ms = CHECK_MS};

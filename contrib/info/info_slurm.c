@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-info --slurm. Slurm refuses a plugin that was built for another release, where a
- * release is the first two numbers of a version. After an upgrade, a line `required` then
- * makes every srun fail, and slurmd does not start; a line `optional` is passed over, and
- * srun has no --hvd. Both show only when the next job starts, so this looks before. */
+/* hvd-info --slurm. Slurm rejects a plugin that was built for another release (the first
+ * two numbers of a version). If its line in plugstack.conf says `required`, every srun
+ * then fails and slurmd does not start; if it says `optional`, srun has no --hvd. Both
+ * show only when the next job starts. This check finds them before. */
 #include "contrib/info/info_slurm.h"
 
 #include <limits.h>
@@ -27,7 +27,7 @@ enum {
 };
 
 #define OWN_PLUGIN "spank_hvd.so"
-/* where slurmd and sackd keep the files that slurmctld has sent */
+/* where slurmd and sackd keep the files that slurmctld sends */
 #define SENT_DIR "/run/slurm/conf"
 #define REBUILD                                                                          \
     "build hvd against the new release and install it: meson setup --wipe build && "     \
@@ -88,7 +88,7 @@ static int release_of(const char *version)
                : 0;
 }
 
-/* Copies the version that begins the text, up to a blank. */
+/* Copies the version with which the text begins, up to a blank. */
 static void copy_version(const char *text, char version[VERSION_BYTES])
 {
     snprintf(version, VERSION_BYTES, "%.*s", (int)strcspn(text, " \t\n"), text);
@@ -101,12 +101,12 @@ static void copy_version(const char *text, char version[VERSION_BYTES])
 struct answer {
     char *text; /* NULL if the command has failed; freed by the caller */
     bool is_missing; /* there is no such command */
-    bool is_of_plugin; /* it has failed because of a plugin of plugstack.conf */
-    char why[512]; /* it has failed */
+    bool is_of_plugin; /* a plugin of plugstack.conf made it fail */
+    char why[512]; /* why it failed */
 };
 
-/* Returns the line of the output that says most about a failure: that of a plugin, or
- * the first one. */
+/* Returns the line of the output that best explains a failure: the one about a plugin,
+ * else the first. */
 static const char *find_cause(const char *text)
 {
     const char *spank = strstr(text, "spank");
@@ -163,8 +163,9 @@ static void find_version(const char *text, char version[VERSION_BYTES])
     }
 }
 
-/* srun loads the plugins even to show its version. scontrol does not, so it tells the
- * version where srun fails. Returns whether there is one of them. */
+/* Finds the version of srun. srun loads the plugins even to print its version; if that
+ * fails, takes the version of scontrol, which loads none. Returns false if both are
+ * missing. */
 static bool ask_version(struct inspection *inspection)
 {
     static const char *const argv[][3] = {{"srun", "--version", NULL},
@@ -234,8 +235,8 @@ static void ask_slurmctld(struct inspection *inspection)
 
 /* --- plugstack.conf --- */
 
-/* Writes the path of the plugstack.conf that srun reads here, or "". Configless, it is
- * among the files that slurmctld has sent. */
+/* Writes the path of the plugstack.conf that srun reads here, or "". On a configless
+ * cluster, it is among the files that slurmctld sends. */
 static void find_plugstack(const struct inspection *inspection, char path[PATH_MAX])
 {
     const char *chosen = inspection->lookup(HVD_ENV_SLURM_CONF);
@@ -256,7 +257,7 @@ static void find_plugstack(const struct inspection *inspection, char path[PATH_M
                                                           : "");
 }
 
-/* Says how a plugin that cannot be loaded shows itself. */
+/* Returns what users notice if the plugin cannot be loaded. */
 static const char *effect_of(bool is_required, bool is_own)
 {
     return is_required ? "every srun, sbatch and salloc fails, and slurmd does not start"
@@ -428,7 +429,7 @@ static int read_nodes(const char *text, struct node *nodes)
     return count;
 }
 
-/* Checks the version of slurmd on `where`, the names of its nodes. */
+/* Checks a version of slurmd. where: the nodes that have it. */
 static void check_slurmd(struct inspection *inspection, const char *version,
                          const char *where)
 {
@@ -460,7 +461,7 @@ static void check_slurmd(struct inspection *inspection, const char *version,
     }
 }
 
-/* Calls check_slurmd for each version, with the names of its nodes. */
+/* Calls check_slurmd for each version, with the nodes that have it. */
 static void check_nodes(struct inspection *inspection, const struct node *nodes,
                         int count)
 {
@@ -519,7 +520,7 @@ static void ask_nodes(struct inspection *inspection)
 
 /* --- the whole --- */
 
-/* Slurm's own rules about versions. */
+/* Checks Slurm's own rule: no command may be newer than slurmctld. */
 static void check_order(struct inspection *inspection)
 {
     if (inspection->slurmctld[0] != '\0' &&

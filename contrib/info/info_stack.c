@@ -21,8 +21,8 @@ enum {
 
 static const char link_start[] = "/memfd:hvd-stacks-";
 
-/* Opens the memory file of the stacks and finds its signal. Returns -1 if there is
- * none. */
+/* Opens the memory file to which the process writes its stacks. The name of the file ends
+ * with the number of the signal that asks for one. Returns -1 if there is no file. */
 static int open_stacks(pid_t pid, int *number)
 {
     char path[64];
@@ -40,7 +40,7 @@ static int open_stacks(pid_t pid, int *number)
         target[length > 0 ? length : 0] = '\0';
         if (strncmp(target, link_start, strlen(link_start)) == 0) {
             *number = (int)strtol(target + strlen(link_start), NULL, 10);
-            /* a pipe of that name must not block */
+            /* O_NONBLOCK: opening a pipe of that name would block */
             fd = openat(dirfd(files), entry->d_name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
         }
     }
@@ -57,8 +57,7 @@ static off_t size_of(int fd)
     return fstat(fd, &facts) == 0 ? facts.st_size : 0;
 }
 
-/* Returns whether the process has a handler for the signal, which would end it
- * otherwise. */
+/* Returns whether the process handles the signal. If not, the signal would kill it. */
 static bool is_caught(pid_t pid, int number)
 {
     char line[256];
@@ -76,7 +75,7 @@ static bool is_caught(pid_t pid, int number)
     return (caught >> (number - 1) & 1) != 0;
 }
 
-/* Waits until the file has grown and stays as it is. Returns its size. */
+/* Waits until the file has grown and has stopped growing. Returns its size. */
 static off_t await_text(int fd, off_t before)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
@@ -92,9 +91,9 @@ static off_t await_text(int fd, off_t before)
     return size;
 }
 
-/* Gives the memory of older stacks back to the job, and keeps the offsets. Only a memory
- * file is changed: a user could give the name to a file that root alone may write. All
- * memory files are on one device, which no file with a path is on. */
+/* Frees the memory of older stacks; offsets in the file stay valid. Changes nothing but
+ * memory files, because a user could offer root another file under this name. All memory
+ * files are on one device, and no file with a path is on it. */
 static void free_older(int fd, off_t end)
 {
     const int own = memfd_create("hvd-info", MFD_CLOEXEC);
@@ -109,7 +108,7 @@ static void free_older(int fd, off_t end)
     }
 }
 
-/* Copies the lines of the last stack, which is that of the main thread. */
+/* Copies the lines of the last stack: faulthandler writes the main thread last. */
 static void take_main(char *all, char *text, size_t bytes)
 {
     static const char line_start[] = "  File ";

@@ -120,7 +120,7 @@ int hvd_info_pmix_print(struct hvd_error *err)
         printf("PMIx: %s\n", dlerror());
         return 0;
     }
-    /* POSIX: symbols and functions have the same representation */
+    /* POSIX allows this copy of an object pointer to a function pointer. */
     memcpy(&version, &symbol, sizeof(version));
     printf("PMIx: %s\n", version());
     return 0;
@@ -131,7 +131,7 @@ static int compare_variables(const void *left, const void *right)
     return strcmp(*(char *const *)left, *(char *const *)right);
 }
 
-/* Prints control characters as '?', so that a value is one line. */
+/* Prints control characters as '?', so that a value stays on one line. */
 static void print_value(const char *value)
 {
     for (int i = 0; value[i] != '\0' && i < VALUE_BYTES; i++) {

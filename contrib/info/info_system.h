@@ -12,14 +12,14 @@ int hvd_info_build_print(struct hvd_error *err);
 /* The kernel, the C library, the distribution, the processor and NVIDIA's driver. */
 int hvd_info_system_print(struct hvd_error *err);
 
-/* Limits of this process, and the room in /dev/shm. */
+/* The limits of this process, and the size of /dev/shm. */
 int hvd_info_limits_print(struct hvd_error *err);
 
 /* The version of the PMIx library that the dynamic linker finds. */
 int hvd_info_pmix_print(struct hvd_error *err);
 
 /* The variables of hvd, Horovod, NCCL, UCX and Slurm, and some others that change how
- * they work. Only values that are never secret are shown. */
+ * they work. Shows only values that are never secret. */
 int hvd_info_environment_print(struct hvd_error *err);
 
 #endif

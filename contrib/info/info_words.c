@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces words that hvd-info --bug-report must not show. The user is known from
- * variables, because a directory service that is asked may not answer. */
+/* Replaces words that hvd-info --bug-report must not show. Takes the user's name from
+ * variables, because a directory service might not answer. */
 #include "contrib/info/info_words.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include "gpu_binding/base/env.h"
 
 enum {
-    /* a shorter value may be a part of any word */
+    /* shorter values are not replaced: they may occur in any text */
     SHORTEST_VALUE = 8,
     NAME_BYTES = 256,
 };
@@ -29,7 +29,8 @@ struct hvd_info_words {
     struct word items[];
 };
 
-/* Adds a word, which is replaced by the name, such as "~", or by "(value of NAME)". */
+/* Adds a word. The report shows the name in its place, such as "~"; for the value of a
+ * variable, "(value of NAME)". */
 static void add_word(struct hvd_info_words *words, const char *text, bool is_value,
                      const char *name)
 {
@@ -42,7 +43,7 @@ static void add_word(struct hvd_info_words *words, const char *text, bool is_val
              is_value ? ")" : "");
 }
 
-/* Adds a value, and the last part of one like HOST:PORT:KEY. */
+/* Adds a value; of one like HOST:PORT:KEY, also the last part. */
 static void add_value(struct hvd_info_words *words, const char *name, const char *value)
 {
     const char *key = strrchr(value, ':');
@@ -67,7 +68,7 @@ static bool is_user(const char *name)
     return false;
 }
 
-/* Adds at most two words. The name root stays, because it is the same everywhere. */
+/* Adds at most two words. Keeps the user name root, which identifies nobody. */
 static void add_variable(struct hvd_info_words *words, const char *variable)
 {
     char name[NAME_BYTES];

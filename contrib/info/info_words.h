@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Replaces words that hvd-info --bug-report must not show: the home directory and the
- * name of the user, and values of variables that it leaves out. */
+/* Replaces words that hvd-info --bug-report must not show: the user's name, the home
+ * directory, and values of variables that may be secret. */
 #ifndef HVD_INFO_WORDS_H
 #define HVD_INFO_WORDS_H
 
@@ -10,11 +10,11 @@
 
 struct hvd_info_words;
 
-/* Takes the words from the variables of `environment`, which is like environ and stays
- * until hvd_info_words_destroy. Returns NULL if there is no memory. */
+/* Finds the words in the variables of `environment`, an array like environ, which must
+ * stay valid until hvd_info_words_destroy. Returns NULL if there is no memory. */
 struct hvd_info_words *hvd_info_words_create(char *const *environment);
 
-/* Prints the text with a name in place of each word. */
+/* Prints the text, with a name in place of each such word. */
 void hvd_info_words_print(const struct hvd_info_words *words, const char *text,
                           FILE *out);
 
