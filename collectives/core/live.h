@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the page of this rank that hvd-info reads (trace/live_page.h).
+/* Keeps the page of this rank, which hvd-info reads (trace/live_page.h).
  *
  * Threads: the progress lock is held, unless a function says otherwise. */
 #ifndef HVD_LIVE_H
@@ -17,10 +17,11 @@ struct hvd_live {
     int fd; /* -1: nobody can read the page */
 };
 
-/* Opens the page, as soon as the rank and the job's size are known. Fails only without
- * memory: a job runs as well without a page that others can read. */
+/* Opens the page, as soon as the rank and the job's size are known. If no memory file can
+ * be made, the job runs with a page that only this rank sees. Fails only if memory is
+ * full. */
 int hvd_live_open(struct hvd_job *job, struct hvd_error *err);
-void hvd_live_close(struct hvd_live *live); /* a zeroed one is fine */
+void hvd_live_close(struct hvd_live *live); /* accepts a zeroed one */
 
 static inline void hvd_live_add(_Atomic uint64_t *count)
 {
@@ -28,7 +29,7 @@ static inline void hvd_live_add(_Atomic uint64_t *count)
                           memory_order_relaxed);
 }
 
-/* Count a collective that begins, and one that ends. */
+/* Count a collective when it begins, and when it ends. */
 static inline void hvd_live_begin(const struct hvd_live *live)
 {
     hvd_live_add(&live->page->begun);
@@ -45,7 +46,7 @@ static inline void hvd_live_step(const struct hvd_live *live)
     hvd_live_add(&live->page->steps);
 }
 
-/* Tells the phase of the job. Any thread may call it. */
+/* Writes the phase of the job. Any thread may call it. */
 static inline void hvd_live_enter(const struct hvd_live *live, enum hvd_live_phase phase)
 {
     atomic_store(&live->page->phase, (int32_t)phase);

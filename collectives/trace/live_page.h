@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The page in which a rank keeps what it is doing, for hvd-info to read from outside.
+/* The page on which a rank notes what it is doing. hvd-info reads it from outside.
  *
- * The page is a memory file (memfd) that stays open in the rank. Another process of the
- * same user, or of root, reads it by /proc/PID/fd, without help from the rank: also when
- * the rank is stopped, or hangs in Python. Nothing is left when the rank dies.
+ * The page is a memory file (memfd) that the rank keeps open. A process of the same user,
+ * or of root, reads it through /proc/PID/fd. This needs no help from the rank: it works
+ * even if the rank is stopped or hangs in Python. The page vanishes with the rank.
  *
- * The rank only counts its collectives while it works, and writes its tensors in flight
- * when it goes to sleep. If the counts have moved since then, other tensors are in
- * flight now. */
+ * While the rank works, it only counts its collectives. Before it sleeps, it lists its
+ * tensors in flight. If the counts have changed since then, the list is outdated. */
 #ifndef HVD_LIVE_PAGE_H
 #define HVD_LIVE_PAGE_H
 
@@ -17,7 +16,7 @@
 #define HVD_LIVE_PAGE_FILE "hvd-live" /* the name of the memory file */
 
 enum {
-    HVD_LIVE_MAGIC = 0x32657668, /* "hve2": changes with the layout */
+    HVD_LIVE_MAGIC = 0x32657668, /* "hve2"; must change with the layout */
     HVD_LIVE_TENSORS = 4,
     HVD_LIVE_TEXT = 112,
 };
@@ -35,13 +34,13 @@ struct hvd_live_tensor {
     char operation[HVD_LIVE_TEXT]; /* "allreduce 'gradient'" */
 };
 
-/* Changes when the rank goes to sleep. */
+/* Written before the rank sleeps. */
 struct hvd_live_record {
     int64_t written_ns; /* hvd_clock_ns */
     uint64_t begun, ended; /* the counts at that time */
-    int32_t count; /* of the tensors that follow; begun - ended are in flight */
-    int32_t waiting; /* threads of the program that wait for a request */
-    int32_t messages; /* sends or receives are in flight: 1, otherwise 0 */
+    int32_t count; /* of the tensors below; begun - ended are in flight */
+    int32_t waiting; /* whether threads of the program wait for a request */
+    int32_t messages; /* whether sends or receives are in flight */
     struct hvd_live_tensor tensors[HVD_LIVE_TENSORS]; /* the oldest ones */
 };
 
@@ -51,13 +50,13 @@ struct hvd_live_page {
     /* these do not change */
     int32_t pid; /* in the rank's own pid namespace */
     int32_t rank, size;
-    uint64_t number; /* the same on all ranks of this job, and on no others */
+    uint64_t number; /* identifies the job: the same on all of its ranks */
     uint32_t slurm_job, slurm_step; /* 0: not in a Slurm job */
     char host[64];
     /* these change at any time */
     _Atomic int32_t phase; /* enum hvd_live_phase */
     _Atomic uint64_t begun; /* collectives that the rank has submitted */
-    _Atomic uint64_t ended; /* and those of them that have ended */
+    _Atomic uint64_t ended; /* collectives that have ended */
     _Atomic uint64_t steps; /* steps of the optimizer; 0: not counted */
     _Atomic uint32_t turn; /* odd while `state` is written */
     struct hvd_live_record state;
