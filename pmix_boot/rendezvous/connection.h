@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A connection of the rendezvous service, and how long a peer without proof may keep
- * it. */
+/* A connection to the rendezvous service. A peer that does not prove in time that it has
+ * the job's key loses it. */
 #ifndef HVD_RENDEZVOUS_CONNECTION_H
 #define HVD_RENDEZVOUS_CONNECTION_H
 
@@ -12,8 +12,8 @@
 #include "pmix_boot/rendezvous/message.h"
 
 enum {
-    /* A rank greets at once. A connection that has sent nothing after this time is
-     * closed. */
+    /* Ranks send their first message at once. The service closes a connection on which
+     * nothing has arrived within this time. */
     HVD_CONNECTION_GREETING_MS = 5000,
 };
 
@@ -23,7 +23,7 @@ struct hvd_connection {
     uint64_t number; /* position in the order of arrival */
     bool is_proven; /* the peer has proved that it has the key */
     bool is_member; /* the peer is in the roster, by its descriptor */
-    bool has_asked; /* the peer waits for a note that has not been posted */
+    bool has_asked; /* the peer waits for a note that no rank has posted yet */
     uint32_t subject; /* the subject of that note */
     bool watches; /* the peer wants to know of ranks that end before init */
     bool is_over;
@@ -36,17 +36,17 @@ struct hvd_connection {
 /* Closes the channel and frees the card. */
 void hvd_connection_finish(struct hvd_connection *connection);
 
-/* Takes the host name and the card, which make up the rest of a message. Returns 0,
- * HVD_ERR_NET if the sizes do not fit the message, or HVD_ERR_NOMEM. */
+/* Reads the host name and the card from the rest of a message. Returns 0, HVD_ERR_NET if
+ * the sizes do not match the message, or HVD_ERR_NOMEM. */
 int hvd_connection_take_card(struct hvd_connection *connection, const char *data,
                              size_t bytes, uint32_t host_bytes, uint64_t card_bytes);
 
-/* Returns whether the peer has had enough time to prove that it has the key. */
+/* Returns whether the peer should have proved by now that it has the key. */
 bool hvd_connection_is_late(const struct hvd_connection *connection, int64_t now_ms);
 
-/* Counts the connections without proof, and returns the one to drop first: the oldest
- * that has sent no header, because a rank sends one at once; else the oldest. NULL if
- * there is none. */
+/* Counts the connections whose peers have not proved that they have the key, and returns
+ * the one to drop first: the oldest that has sent no header, because a rank sends one at
+ * once; else the oldest. NULL if there are none. */
 struct hvd_connection *hvd_connection_least_stranger(struct hvd_connection *connections,
                                                      size_t count, size_t *strangers);
 
