@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the packages hvd and hvd-slurm-plugin for this release of Debian and for the Slurm whose headers are installed,
-# by libslurm-dev of Debian or slurm-smd-dev of SchedMD.
+# Builds the packages hvd and hvd-slurm-plugin for this release of Debian, and for the Slurm whose headers are
+# installed: libslurm-dev of Debian or slurm-smd-dev of SchedMD.
 #
 # usage: deb.sh OUT [OPTION of dpkg-buildpackage]...
-# OUT gets hvd_VERSION-1_ARCH.deb, hvd-slurm-plugin_VERSION-1+wlmRELEASE_ARCH.deb, an SBOM in SPDX beside each, and the
-# report of lintian, whose errors fail the build. The name says smd in place of wlm for SchedMD's Slurm.
+# OUT gets hvd_VERSION-1_ARCH.deb, hvd-slurm-plugin_VERSION-1+wlmRELEASE_ARCH.deb (for SchedMD's Slurm, +smdRELEASE), an
+# SBOM in SPDX for each, and the report of lintian, whose errors fail the build.
 # `contrib/packages.sh install build deb` installs what this needs.
-# --build-profiles=pkg.hvd.cuda builds kernels, which need nvcc; DEBFULLNAME and DEBEMAIL name the maintainer.
+# --build-profiles=pkg.hvd.cuda adds the GPU kernels, which need nvcc. DEBFULLNAME and DEBEMAIL name the maintainer.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/source.sh"
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=sh
-# Runs after the plugin has been installed, from a deb and from an rpm: says what an admin must do, because a package
-# does not edit plugstack.conf.
+# Runs after a deb or rpm has installed the plugin: tells the admin what to add to plugstack.conf, which the package
+# never edits.
 if ! grep -qsE '^[[:space:]]*include[[:space:]].*plugstack\.conf\.d' /etc/slurm/plugstack.conf; then
     cat <<'TEXT'
 hvd-slurm-plugin: srun --hvd works once plugstack.conf has this line:

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the files of a release from the last commit, and prints what it left out and what to do next.
+# Makes the files of a release from the last commit. Prints which files it left out, and what to do next.
 #
 # usage: release.sh OUT [--source]
-# OUT, which must be empty or new, gets hvd-VERSION.tar.gz; an SBOM; the easyconfigs, with the tarball's checksum; the
-# packages whose tools are installed (none with --source); SHA256SUMS; and SHA256SUMS.asc if gpg has a secret key.
-# The same commit gives the same tarball, SBOM and easyconfigs.
+# OUT, an empty or new folder, gets hvd-VERSION.tar.gz and its SBOM; the easyconfigs, with the tarball's checksum; debs,
+# rpms and the wheel, if the tools are installed (none with --source); SHA256SUMS; and SHA256SUMS.asc if gpg has a
+# secret key. Two runs on the same commit give the same tarball, SBOM and easyconfigs.
 set -euo pipefail
 # shellcheck source=contrib/packaging/source.sh
 . "$(dirname "${BASH_SOURCE[0]}")/source.sh"
@@ -20,7 +20,7 @@ refuse()
     exit 1
 }
 
-# A release is made once from one commit, and users can read what it changes.
+# Refuses a release that exists already, that is not one commit, or whose changes are not written down.
 check()
 {
     local changes heading
@@ -36,7 +36,7 @@ check()
     compgen -G "$easyconfigs/hvd-$version*.eb" >/dev/null ||
         refuse "$easyconfigs has no hvd-$version*.eb: rename the easyconfigs of the last version, and adapt them"
     mkdir -p "$out"
-    # SHA256SUMS lists all files in it.
+    # SHA256SUMS lists all files of the folder.
     [ -z "$(ls -A "$out")" ] || refuse "$out has files: name an empty or new directory"
 }
 
@@ -54,7 +54,7 @@ fill_in_easyconfigs()
     done
 }
 
-# build KIND TOOL...: KIND.sh builds the packages, if the tools are there.
+# build KIND TOOL...: runs KIND.sh, if the tools are installed.
 build()
 {
     local kind=$1 tool
@@ -76,7 +76,7 @@ build_packages()
     build wheel apt-get autoreconf libtoolize patch
 }
 
-# The scripts of debs and rpms write their own SBOMs.
+# Writes the SBOMs of the tarball and the wheel. deb.sh and rpm.sh have written those of their packages.
 write_sboms()
 {
     local file

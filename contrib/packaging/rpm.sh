@@ -4,11 +4,11 @@
 # of this machine.
 #
 # usage: rpm.sh OUT [OPTION of rpmbuild]...
-# OUT gets hvd-VERSION-1.ARCH.rpm, hvd-slurm-plugin-VERSION-1.slurmRELEASE.ARCH.rpm, an SBOM in SPDX beside each, and
-# the report of rpmlint, whose errors fail the build. The name says ohpc in place of slurm for OpenHPC's Slurm.
-# `--with cuda` builds kernels, which need nvcc; DEBFULLNAME and DEBEMAIL name the packager. On Debian,
-# `contrib/packages.sh install build rpm` installs what this needs; there rpm knows no package, and does not look for
-# what the build requires.
+# OUT gets hvd-VERSION-1.ARCH.rpm, hvd-slurm-plugin-VERSION-1.slurmRELEASE.ARCH.rpm (for OpenHPC's Slurm, .ohpcRELEASE),
+# an SBOM in SPDX for each, and the report of rpmlint, whose errors fail the build.
+# `--with cuda` adds the GPU kernels, which need nvcc. DEBFULLNAME and DEBEMAIL name the packager.
+# On Debian, `contrib/packages.sh install build rpm` installs what this needs. rpm does not know Debian's packages, so
+# it does not check there what the build requires.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/source.sh"
 

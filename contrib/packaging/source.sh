@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2034,SC2154 # variables of the scripts that source this
-# For the scripts of this folder: the source of a package, and facts about it. The same commit gives the same source,
-# date and version, so that two builds of a package are equal. In an unpacked archive, the date of meson.build is that
-# of the commit.
+# Gives the scripts of this folder the source of a package, and facts about it. Both depend on the commit alone, so that
+# two builds of a package are equal. In an unpacked archive, meson.build has the date of the commit.
 #
 #   $packaging, $checkout      this folder, and the root of the source
 #   $version                   of hvd
 #   $SOURCE_DATE_EPOCH         seconds since 1970 of the last commit; exported
 #   copy_source DIR            writes the source to DIR/hvd-VERSION
-#   maintainer                 prints NAME <ADDRESS> of whom to ask about the package
+#   maintainer                 prints the maintainer of the package: NAME <ADDRESS>
 #   slurm_release              prints the release of the installed headers of Slurm, and the first version that is too
 #                              new for a plugin built with them: 22.05 22.06
 #   fill_in FILE               prints FILE, with these facts in place of @WORDS@. The caller sets slurm_package, on which
@@ -30,7 +29,7 @@ else
 fi
 export SOURCE_DATE_EPOCH
 
-# Copies the last commit; of an unpacked archive, all files but builds.
+# Copies the last commit; from an unpacked archive, all files except build folders.
 copy_source()
 {
     if is_git_checkout; then

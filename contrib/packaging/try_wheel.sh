@@ -1,26 +1,26 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tries the wheel in a Debian that has only Python: as a user, without a compiler and without hvd's libraries, installs
-# it in a virtual environment, measures an allreduce on two ranks, whose results hvd-bench checks, and runs a function
-# on two ranks. Needs root and `contrib/packages.sh install distros`.
+# Tries the wheel in a Debian that has only Python, no compiler and none of hvd's libraries: installs it in a virtual
+# environment of a user, lets hvd-bench measure and check an allreduce on two ranks, and runs a function on two ranks.
+# Needs root and `contrib/packages.sh install distros`.
 #
 # usage: try_wheel.sh WHEEL RELEASE ROOT
-# ROOT: a folder for the root directory of this release of Debian, such as bullseye; debootstrap makes it if it is not
-# there, and it is kept.
+# RELEASE: of Debian, such as bullseye. ROOT: the folder for its root directory; debootstrap makes it if it is missing,
+# and it is kept for the next run.
 set -euo pipefail
 
 wheel=$(realpath "${1:?usage: try_wheel.sh WHEEL RELEASE ROOT}")
 release=$2
 root=$3
 
-# Prints the archive that this machine installs from.
+# Prints the address of the archive from which this machine installs packages.
 mirror()
 {
     cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
         grep -oE 'https?://[^ ]+/debian/?( |$)' | head -n 1
 }
 
-# in_root COMMAND...: runs COMMAND in the root directory, with a process list, devices and shared memory of its own.
+# in_root COMMAND...: runs COMMAND in the root directory, with its own list of processes and its own shared memory.
 in_root()
 {
     # shellcheck disable=SC2016 # for the shell inside

@@ -4,10 +4,10 @@
 #
 # usage: wheel.sh OUT [WORK]
 # OUT gets hvd-VERSION-py3-none-manylinux_2_28_x86_64.whl. WORK keeps the compiler and the libraries for the next run.
-# Needs Debian 12 with `contrib/packages.sh install build wheel`. pip downloads the compiler: zig's C compiler has the
-# headers and symbols of every glibc. Debian's own libraries need its newer glibc, so their sources, which apt-get
-# verifies, are compiled again: hwloc, libsodium and libyaml as static libraries, UCX as shared ones. PMIx and
-# libibverbs belong to the cluster, and are found at run time.
+# Needs Debian 12 with `contrib/packages.sh install build wheel`.
+# pip downloads the compiler, zig's C compiler, which has the headers and symbols of every glibc. Debian's own libraries
+# need a newer glibc, so this compiles their sources, which apt-get verifies, again: hwloc, libsodium and libyaml as
+# static libraries, UCX as shared ones. The wheel finds PMIx and libibverbs, which belong to the cluster, at run time.
 set -euo pipefail
 
 out=$(mkdir -p "${1:?usage: wheel.sh OUT [WORK]}" && cd "$1" && pwd)
@@ -20,8 +20,8 @@ fi
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
 glibc=2.28
 platform=manylinux_${glibc/./_}_x86_64
-root=$work/root   # what the libraries install, with the prefix /hvd
-added=$work/added # what the wheel gets from it: lib beside libhvd.so, and licenses
+root=$work/root   # where the libraries are installed, with the prefix /hvd
+added=$work/added # their part of the wheel: lib, to be put beside libhvd.so, and licenses
 system=/usr/lib/$(uname -m)-linux-gnu
 tools=$work/tools
 jobs=$(nproc)
@@ -33,8 +33,8 @@ fi
 export SOURCE_DATE_EPOCH
 export ZIG_GLOBAL_CACHE_DIR=$work/zig ZIG_LOCAL_CACHE_DIR=$work/zig
 export CC=$work/bin/cc CXX=$work/bin/cc AR=$work/bin/ar RANLIB=$work/bin/ranlib
-# A library of the cluster may need a newer glibc than the wheel. gcc's support library takes the place of zig's, whose
-# memcpy would hide the faster one of glibc.
+# The linker accepts a library of the cluster that needs a newer glibc than the wheel. gcc's support library replaces
+# zig's, whose memcpy would hide the faster one of glibc.
 LDFLAGS="-Wl,--allow-shlib-undefined -s $(gcc -print-libgcc-file-name)"
 export LDFLAGS
 
@@ -57,8 +57,8 @@ install_tools()
     command_file ranlib "$zig" ranlib
 }
 
-# get_sources PACKAGE...: unpacks Debian's sources, with its patches, in $work/source/PACKAGE. The lists of sources are
-# apt's own, read as lists of source packages.
+# get_sources PACKAGE...: unpacks Debian's sources, with Debian's patches, in $work/source/PACKAGE. Uses apt's own lists
+# of archives, turned into lists of source packages.
 get_sources()
 {
     local apt=$work/apt name
@@ -78,7 +78,7 @@ get_sources()
     done
 }
 
-# configure PACKAGE OPTION...: configures the source, and leaves the paths of this build out of what it compiles.
+# configure PACKAGE OPTION...: configures the source, so that the compiled files do not contain the paths of this build.
 configure()
 {
     cd "$work/source/$1/tree"
@@ -90,7 +90,7 @@ configure()
     dpkg-parsechangelog --show-field Version >"$added/licenses/$1/VERSION"
 }
 
-# install_folders FOLDER...: builds and installs these folders of the source.
+# install_folders FOLDER...: builds and installs only these folders of the source.
 install_folders()
 {
     local folder
@@ -100,19 +100,19 @@ install_folders()
     done
 }
 
-# Their symbols stay inside of the programs and of libhvd.so that link with them.
+# Builds them with hidden symbols, so that libhvd.so does not export these to a program with another such library.
 build_static_libraries()
 {
     local flags='-fvisibility=hidden -DSODIUM_STATIC -DYAML_DECLARE_STATIC'
     (configure libyaml --disable-shared && install_folders include src && cp yaml-0.1.pc "$pkgconfig")
     (configure libsodium --disable-shared && install_folders src && cp libsodium.pc "$pkgconfig")
-    # hwloc reads PCI devices from the files of Linux, because it finds no libpciaccess.
+    # Without libpciaccess, hwloc reads the PCI devices from sysfs.
     (configure hwloc --disable-shared --disable-plugin-dlopen --disable-libxml2 --disable-libudev --disable-cairo \
         --disable-cuda --disable-nvml --disable-opencl --disable-rsmi --disable-levelzero --disable-gl &&
         install_folders include hwloc && cp hwloc.pc "$pkgconfig")
 }
 
-# UCX's modules for InfiniBand link with the cluster's libibverbs and libmlx5, and are skipped where these are missing.
+# Builds UCX's modules for InfiniBand, too. UCX skips them on a cluster without libibverbs or libmlx5.
 build_ucx()
 {
     local rdma=$work/rdma library
@@ -123,27 +123,27 @@ build_ucx()
     done
     (
         cd "$work/source/ucx/tree"
-        # This property of libucm has an effect only on programs that link with it, and zig's linker does not know it.
+        # zig's linker does not know this option, which matters only for programs that link with libucm.
         sed -i 's/-Xlinker -z -Xlinker interpose//' src/ucm/configure.m4
         configure ucx --disable-static --enable-mt --disable-logging --disable-debug --disable-assertions \
             --disable-params-check --disable-doxygen-doc --without-java --without-go --without-cuda --without-rocm \
             --without-knem --without-xpmem --without-rdmacm --without-ugni --without-fuse3 \
             --with-verbs="$rdma" --with-mlx5-dv="$rdma"
-        sed -i 's/^\(#define UCX_CONFIGURE_FLAGS\).*/\1 ""/' config.h # has paths of this build
+        sed -i 's/^\(#define UCX_CONFIGURE_FLAGS\).*/\1 ""/' config.h # contains paths of this build
         install_folders src/ucm src/ucs src/uct src/ucp
         describe ucx "$(sed -n 's/^Version: //p' ucx.pc)" -l:libucp.so -l:libucs.so
     )
 }
 
-# describe NAME VERSION LIBRARY...: writes the .pc file of shared libraries. It does not name their folder, because
-# meson would write that into the rpath, and two builds would differ: LDFLAGS of build_hvd names it.
+# describe NAME VERSION LIBRARY...: writes the .pc file of shared libraries. Their folder is not in it, but in LDFLAGS
+# of build_hvd: meson would write it into the rpath, so that two builds would differ.
 describe()
 {
     printf 'Name: %s\nDescription: shared library\nVersion: %s\nCflags: -I/hvd/include\nLibs: %s\n' \
         "$1" "$2" "${*:3}" >"$pkgconfig/$1.pc"
 }
 
-# The headers of PMIx, and a library for the linker.
+# Adds the headers of PMIx, and its library for the linker.
 add_pmix()
 {
     cp -r "$(pkg-config --variable=includedir pmix)/." "$root/hvd/include/"
@@ -151,7 +151,7 @@ add_pmix()
     describe pmix "$(pkg-config --modversion pmix)" -l:libpmix.so
 }
 
-# UCX looks for its modules in the folder ucx beside libucs.
+# Adds UCX to the wheel. UCX looks for its modules in the folder ucx beside libucs.
 add_ucx()
 {
     local file
@@ -179,7 +179,7 @@ build_libraries()
     add_ucx
 }
 
-# hvd_ucx.so in lib/hvd and hvd-bench in bin find UCX in lib.
+# Builds a wheel whose lib/hvd/hvd_ucx.so and bin/hvd-bench find UCX in lib.
 build_hvd()
 {
     rm -rf "$work/plain"
@@ -196,8 +196,8 @@ wheel_backend.build_wheel(sys.argv[1], {'libraries': f'{added}/lib', 'licenses':
 PYTHON
 }
 
-# auditwheel compares what the wheel needs with what each Linux of that age has. Python loads libhvd before the
-# operations of its front ends; the other libraries are those of the cluster.
+# Checks that the wheel needs no library or symbol that a Linux with this glibc lacks. Excluded are libhvd, which Python
+# loads before the operations of its front ends, and the libraries of the cluster.
 audit()
 {
     python3 -m zipfile -e "$work"/plain/*.whl "$work/plain/tree"
