@@ -3,7 +3,7 @@
 # hvd-info --bug-report writes one text that has what a reader needs, and no secret, whatever hangs or fails.
 # usage: bug_report.sh HVD_INFO LIBHVD SOURCE_ROOT
 set -u
-info=$(realpath "$1")
+program=$(realpath "$1")
 export HVD_LIBRARY
 HVD_LIBRARY=$(realpath "$2")
 # shellcheck source=tests/tap.sh
@@ -11,6 +11,11 @@ HVD_LIBRARY=$(realpath "$2")
 tap_begin
 cd "$work" || exit 1
 out=$work/out
+# Makes an installation. hvd-info finds the package horovod by the folder of its own program.
+mkdir -p prefix/bin prefix/lib/hvd
+cp "$program" prefix/bin/hvd-info
+cp -r "$3/contrib/python" prefix/lib/hvd/python
+info=$work/prefix/bin/hvd-info
 for name in $(env | sed -n 's/^\(SLURM_[A-Za-z_]*\|SLURMD_[A-Z_]*\|PMIX_[A-Z_]*\|HOROVOD_[A-Z_]*\)=.*/\1/p'); do
     unset "$name"
 done
