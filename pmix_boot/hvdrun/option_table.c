@@ -210,12 +210,15 @@ static bool has_word(const char *words, const char *name)
 {
     const size_t length = strlen(name);
 
-    while (words != NULL &&
-           (strncmp(words, name, length) != 0 || strcspn(words, " ") != length)) {
-        words = strchr(words, ' ');
-        words += words != NULL ? 1 : 0;
+    while (words != NULL) {
+        const char *end = strchr(words, ' ');
+
+        if (strcspn(words, " ") == length && strncmp(words, name, length) == 0) {
+            return true;
+        }
+        words = end != NULL ? end + 1 : NULL;
     }
-    return words != NULL;
+    return false;
 }
 
 const struct hvdrun_option *hvdrun_option_find(const char *name)
