@@ -106,6 +106,7 @@ static void remove_connection(struct service *service, struct hvd_connection *co
                 connection->host);
     }
     hvd_connection_finish(connection);
+    assert(service->count > 0); /* for analyzers: the connection is one of them */
     *connection = service->connections[--service->count];
 }
 
