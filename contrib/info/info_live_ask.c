@@ -15,11 +15,10 @@
 
 #include "contrib/info/info_live_report.h"
 #include "contrib/info/info_process.h"
-#include "gpu_binding/base/env.h"
+#include "gpu_binding/base/srun_environment.h"
 
 enum {
     LIMIT_S = 20, /* for the answer of all nodes */
-    VARIABLES = 4,
 };
 
 int hvd_info_live_parse_job(const char *text, struct hvd_info_selection *which,
@@ -105,34 +104,12 @@ static int become_user(uid_t user, struct hvd_error *err)
     return 0;
 }
 
-/* Copies only the variables that srun needs. If hvd-info runs in a job, the SLURM_*
- * variables of that job would change the step. */
-static void fill_environment(char texts[VARIABLES][PATH_MAX],
-                             char *environment[VARIABLES + 1])
-{
-    static const char *const names[VARIABLES] = {
-        HVD_ENV_PATH, HVD_ENV_HOME, HVD_ENV_LIBRARY_PATH, HVD_ENV_SLURM_CONF};
-    int count = 0;
-
-    for (int i = 0; i < VARIABLES; i++) {
-        const char *value = getenv(names[i]);
-
-        if (value != NULL &&
-            snprintf(texts[count], PATH_MAX, "%s=%s", names[i], value) < PATH_MAX) {
-            environment[count] = texts[count];
-            count++;
-        }
-    }
-    environment[count] = NULL;
-}
-
 /* Runs in the child and replaces it by srun. */
 static int become_srun(struct hvd_error *err)
 {
     const struct hvd_info_selection *which = asked.which;
     char self[PATH_MAX], job[32], nodes[32], step[48];
-    char texts[VARIABLES][PATH_MAX];
-    char *environment[VARIABLES + 1];
+    struct hvd_srun_environment environment;
     const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
     char *const arguments[] = {"srun",
                                job,
@@ -156,11 +133,11 @@ static int become_srun(struct hvd_error *err)
     snprintf(nodes, sizeof(nodes), "--nodes=%d", asked.nodes);
     snprintf(step, sizeof(step), which->step < 0 ? "%" PRIu32 : "%" PRIu32 ".%" PRId64,
              asked.job, which->step);
-    fill_environment(texts, environment);
+    hvd_srun_environment_fill(&environment);
     if (geteuid() == 0 && asked.user != 0 && become_user(asked.user, err) < 0) {
         return err->status;
     }
-    environ = environment;
+    environ = environment.variables;
     execvp(arguments[0], arguments);
     return hvd_fail(err, HVD_ERR_SYS, "cannot start srun: %m");
 }

@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/clock.h"
-#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
+#include "gpu_binding/base/srun_environment.h"
 #include "pmix_boot/rendezvous/process_start.h"
 
 enum {
@@ -93,32 +93,11 @@ void hvd_rendezvous_slurm_kill_begin(const struct hvd_rendezvous_process *proces
 
 /* --- in the process beside the service --- */
 
-/* Copies the few variables that srun needs. srun takes defaults from SLURM_*, and plugins
- * take theirs from SPANK_*: with the variables of the job's step, srun would bind,
- * distribute and export as that step does. */
-static void fill_environment(char texts[][PATH_MAX], char **environment)
-{
-    static const char *const names[] = {HVD_ENV_PATH, HVD_ENV_HOME, HVD_ENV_LIBRARY_PATH,
-                                        HVD_ENV_SLURM_CONF};
-    size_t count = 0;
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        const char *value = getenv(names[i]);
-
-        if (value != NULL &&
-            snprintf(texts[count], PATH_MAX, "%s=%s", names[i], value) < PATH_MAX) {
-            environment[count] = texts[count];
-            count++;
-        }
-    }
-    environment[count] = NULL;
-}
-
 static int start_srun(const char *job, const char *node, char *pid, char *started,
                       pid_t *srun)
 {
-    char path[PATH_MAX], jobid[32], nodelist[320], texts[4][PATH_MAX];
-    char *environment[5];
+    char path[PATH_MAX], jobid[32], nodelist[320];
+    struct hvd_srun_environment environment;
     char *const arguments[] = {"srun",
                                jobid,
                                "--overlap",
@@ -139,8 +118,8 @@ static int start_srun(const char *job, const char *node, char *pid, char *starte
 
     snprintf(jobid, sizeof(jobid), "--jobid=%s", job);
     snprintf(nodelist, sizeof(nodelist), "--nodelist=%s", node);
-    fill_environment(texts, environment);
-    return spawn_program("srun", arguments, environment, srun);
+    hvd_srun_environment_fill(&environment);
+    return spawn_program("srun", arguments, environment.variables, srun);
 }
 
 /* Waits for srun with SIGCHLD blocked. Returns the wait status, or -1 after the time
