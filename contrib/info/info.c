@@ -7,12 +7,12 @@
 
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/binding.h"
-#include "contrib/info/info_check.h"
-#include "contrib/info/info_job.h"
-#include "contrib/info/info_options.h"
-#include "contrib/info/info_python.h"
-#include "contrib/info/info_report.h"
-#include "contrib/info/info_slurm.h"
+#include "contrib/info/check/check.h"
+#include "contrib/info/job.h"
+#include "contrib/info/options.h"
+#include "contrib/info/python.h"
+#include "contrib/info/bug_report/bug_report.h"
+#include "contrib/info/slurm/slurm.h"
 
 #define EXIT_USAGE 2
 

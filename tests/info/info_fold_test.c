@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests how hvd-info --check prints nodes, and the facts of many ranks. */
-#include "contrib/info/info_fold.h"
+#include "contrib/info/check/fold.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/info/info_hostlist.h"
+#include "contrib/info/hostlist.h"
 #include "tests/tap.h"
 
 enum {

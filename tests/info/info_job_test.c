@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests what hvd-info reads from the environment of a Slurm job. */
-#include "contrib/info/info_job.h"
+#include "contrib/info/job.h"
 
 #include <string.h>
 

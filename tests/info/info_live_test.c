@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests that hvd-info, which root may run, survives answers that the user of a job has
  * made up. */
-#include "contrib/info/info_live.h"
+#include "contrib/info/live/live.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/info/info_live_report.h"
+#include "contrib/info/live/report.h"
 #include "tests/tap.h"
 
 /* Reads one line and prints it, as a report or as a line. Returns the text; the caller

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 
-ROOMS = ('collectives', 'gpu_binding', 'pmix_boot', 'spank')
+ROOMS = ('collectives', 'contrib/info', 'gpu_binding', 'pmix_boot', 'spank')
 MODULES = ('collectives/transport/net/ucx',)  # described by the folder above
 MOST_LINES = 25
 PARTS = ('Read first: ', 'Threads: ')

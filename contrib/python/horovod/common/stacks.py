@@ -10,7 +10,7 @@ import os
 import signal
 
 _SIGNAL = signal.SIGRTMAX - 3
-_FILE = f'hvd-stacks-{_SIGNAL}'  # contrib/info/info_stack.c knows the name
+_FILE = f'hvd-stacks-{_SIGNAL}'  # contrib/info/live/stack.c knows the name
 
 _file = None
 

@@ -2,7 +2,7 @@
 /* hvd-info --bug-report. Each part runs in a child process of its own: if it hangs or
  * crashes, the report has the other parts. Programs that are not hvd's get only variables
  * whose values the report may show, so they cannot print a secret. */
-#include "contrib/info/info_report.h"
+#include "contrib/info/bug_report/bug_report.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "contrib/info/info_allowed.h"
-#include "contrib/info/info_process.h"
-#include "contrib/info/info_words.h"
-#include "contrib/info/info_python.h"
-#include "contrib/info/info_system.h"
+#include "contrib/info/bug_report/allowed.h"
+#include "contrib/info/process.h"
+#include "contrib/info/bug_report/words.h"
+#include "contrib/info/python.h"
+#include "contrib/info/bug_report/system.h"
 #include "gpu_binding/base/env.h"
 
 enum {

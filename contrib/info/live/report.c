@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "contrib/info/info_live_report.h"
+#include "contrib/info/live/report.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

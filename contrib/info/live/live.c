@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "contrib/info/info_live.h"
+#include "contrib/info/live/live.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "contrib/info/info_stack.h"
+#include "contrib/info/live/stack.h"
 #include "gpu_binding/base/clock.h"
 
 enum {

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "contrib/info/info_job.h"
+#include "contrib/info/job.h"
 
 /* Compares the environment with HVD_EXPORTED. Prints the names of all variables that have
  * been changed or removed, and what to do. Prints nothing if HVD_EXPORTED is unset. */

@@ -4,7 +4,7 @@
 #ifndef HVD_INFO_REPORT_H
 #define HVD_INFO_REPORT_H
 
-#include "contrib/info/info_job.h"
+#include "contrib/info/job.h"
 #include "gpu_binding/base/error.h"
 
 /* Writes the report to the file, and prints the file's name. NULL: hvd-bug-report.txt;

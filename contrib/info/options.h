@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "contrib/info/info_live_ask.h"
+#include "contrib/info/live/ask.h"
 #include "gpu_binding/binding.h"
 
 enum hvd_info_action {

@@ -5,7 +5,7 @@
 #define HVD_INFO_CHECK_H
 
 #include "gpu_binding/base/error.h"
-#include "contrib/info/info_job.h"
+#include "contrib/info/job.h"
 
 /* Rank 0 of a job prints libhvd's descriptions of the nodes of all ranks, each fact once
  * with the nodes on which it holds, and a verdict. If the ranks do not find each other,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvd-info --check loads libhvd and the libraries that it needs; other options do not. */
-#include "contrib/info/info_check.h"
+#include "contrib/info/check/check.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "collectives/hvd.h"
-#include "contrib/info/info_fold.h"
-#include "contrib/info/info_variables.h"
+#include "contrib/info/check/fold.h"
+#include "contrib/info/check/variables.h"
 #include "gpu_binding/base/env.h"
 
 /* The functions of hvd.h that this program looks up. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads plugstack.conf and the files that it includes, as Slurm does. */
-#include "contrib/info/info_plugstack.h"
+#include "contrib/info/slurm/plugstack.h"
 
 #include <errno.h>
 #include <glob.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs a program, or a function, in a child process with a time limit. */
-#include "contrib/info/info_process.h"
+#include "contrib/info/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "contrib/info/info_live.h"
+#include "contrib/info/live/live.h"
 
 struct hvd_info_live_question {
     struct hvd_info_selection which;

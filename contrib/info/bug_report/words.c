@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Replaces words that hvd-info --bug-report must not show. Takes the user's name from
  * variables, because a directory service might not answer. */
-#include "contrib/info/info_words.h"
+#include "contrib/info/bug_report/words.h"
 
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "contrib/info/info_allowed.h"
+#include "contrib/info/bug_report/allowed.h"
 #include "gpu_binding/base/env.h"
 
 enum {

@@ -3,7 +3,7 @@
  * two numbers of a version). If its line in plugstack.conf says `required`, every srun
  * then fails and slurmd does not start; if it says `optional`, srun has no --hvd. Both
  * show only when the next job starts. This check finds them before. */
-#include "contrib/info/info_slurm.h"
+#include "contrib/info/slurm/slurm.h"
 
 #include <limits.h>
 #include <stdarg.h>
@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "contrib/info/info_hostlist.h"
-#include "contrib/info/info_plugin.h"
-#include "contrib/info/info_plugstack.h"
-#include "contrib/info/info_process.h"
+#include "contrib/info/hostlist.h"
+#include "contrib/info/slurm/plugin.h"
+#include "contrib/info/slurm/plugstack.h"
+#include "contrib/info/process.h"
 #include "gpu_binding/base/env.h"
 
 enum {

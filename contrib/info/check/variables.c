@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names the variables of the plugin that an image, a hook or a script has changed. Values
  * are not printed, because some are secret. */
-#include "contrib/info/info_variables.h"
+#include "contrib/info/check/variables.h"
 
 #include <stdbool.h>
 

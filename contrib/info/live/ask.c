@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* To ask the ranks of a Slurm job, starts a step of the job with one hvd-info per node,
  * and reads the lines that these print through srun. */
-#include "contrib/info/info_live_ask.h"
+#include "contrib/info/live/ask.h"
 
 #include <grp.h>
 #include <inttypes.h>
@@ -13,8 +13,8 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#include "contrib/info/info_live_report.h"
-#include "contrib/info/info_process.h"
+#include "contrib/info/live/report.h"
+#include "contrib/info/process.h"
 #include "gpu_binding/base/srun_environment.h"
 
 enum {

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "contrib/info/info_live.h"
+#include "contrib/info/live/live.h"
 
 /* Prints a table, or a line of JSON, for each job of each step. Sorts the ranks. */
 int hvd_info_live_print(struct hvd_info_ranks *ranks, bool is_json, FILE *out,

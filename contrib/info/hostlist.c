@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "contrib/info/info_hostlist.h"
+#include "contrib/info/hostlist.h"
 
 #include <ctype.h>
 #include <stdbool.h>

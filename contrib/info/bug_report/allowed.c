@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The variables whose values hvd-info --bug-report shows. Any other value may be a
  * secret, so add a name only if no value of it can be one. */
-#include "contrib/info/info_allowed.h"
+#include "contrib/info/bug_report/allowed.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads ranks, cpus and GPUs of the Slurm job around hvd-info. */
-#include "contrib/info/info_job.h"
+#include "contrib/info/job.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parses the command line of hvd-info. */
-#include "contrib/info/info_options.h"
+#include "contrib/info/options.h"
 
 #include <getopt.h>
 #include <limits.h>

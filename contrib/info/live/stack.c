@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "contrib/info/info_stack.h"
+#include "contrib/info/live/stack.h"
 
 #include <dirent.h>
 #include <fcntl.h>

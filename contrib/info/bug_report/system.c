@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of hvd-info --bug-report about this machine and this process. */
-#include "contrib/info/info_system.h"
+#include "contrib/info/bug_report/system.h"
 
 #include <ctype.h>
 #include <dlfcn.h>
@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "contrib/info/info_allowed.h"
+#include "contrib/info/bug_report/allowed.h"
 
 enum {
     VALUE_BYTES = 400, /* longer values are cut */

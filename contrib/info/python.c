@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Runs neighbours.py of hvd's package, which looks for packages by Python's own import
  * system. */
-#include "contrib/info/info_python.h"
+#include "contrib/info/python.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads plugin_version from the file of a plugin. dlopen would fail, because only srun
  * and slurmstepd have the functions of Slurm that a plugin needs. */
-#include "contrib/info/info_plugin.h"
+#include "contrib/info/slurm/plugin.h"
 
 #include <elf.h>
 #include <fcntl.h>

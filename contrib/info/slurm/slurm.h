@@ -4,7 +4,7 @@
 #ifndef HVD_INFO_SLURM_H
 #define HVD_INFO_SLURM_H
 
-#include "contrib/info/info_job.h"
+#include "contrib/info/job.h"
 
 /* Compares the releases of srun, slurmctld, slurmd on all nodes, and the plugins in
  * plugstack.conf. Prints the releases, each fault and its remedy, and a verdict. Returns
