@@ -31,6 +31,17 @@ assert {row['who'] for row in rows if row['collective'] == 'allreduce'} == {'tea
 EOF
 report $? 'the JSON file has every row, with consistent figures'
 
+run allreduce allgather scatter --format nccl-tests --sizes 8,1000 --time 0.01 --blocks 1 &&
+    [ "$(awk '$1 ~ /^[0-9]/ { printf "%s %s %s %s %s,%d ", $1, $2, $3, $4, $5, NF }' "$work/out")" = "$(echo \
+        '8 2 float sum -1,13 1000 250 float sum -1,13 8 1 float none -1,13 1000 125 float none -1,13' \
+        '8 1 float none 0,13 1000 125 float none 0,13 ')" ] && grep -q '^# Avg bus bandwidth    : [0-9]' "$work/out"
+report $? '--format nccl-tests prints its 13 columns: bytes, elements of a rank, type, operation, root, times'
+
+run allreduce allgather pingpong barrier --format osu --sizes 8,1000 --time 0.01 --blocks 1 &&
+    [ "$(awk '$1 ~ /^[0-9]/ { printf "%s:%d ", NF == 5 ? $1 : "barrier", NF }' "$work/out")" = \
+        '8:5 1000:5 4:5 500:5 8:5 1000:5 barrier:4 ' ]
+report $? "--format osu prints the bytes of a rank, the times and the number of calls"
+
 run --sizes 8 --vs ucx-limit,mpi --time 0.01 --blocks 1
 status=$?
 for peer in ucx-limit mpi; do

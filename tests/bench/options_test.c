@@ -40,6 +40,12 @@ static const struct refusal {
     {"allreduces", "allreduces", "allgather"},
     {"allreduce allreduce", "allreduce", "twice"},
     {"--json", "--json", "value"},
+    {"--format mpi", "--format", "known are table, osu, nccl-tests"},
+    {"--format osu --vs limit", "--format osu", "expected one --level and no --vs"},
+    {"--format osu --level team,runtime", "--format osu", "expected one --level"},
+    {"sendrecv --format osu", "no rows for sendrecv", "bandwidth"},
+    {"barrier --format nccl-tests", "no rows for barrier", "do not measure"},
+    {"--format osu --tune f", "--tune", "--format"},
 
     {"--sizes=", "--sizes", "expected sizes"},
     {"--sizes ,", "--sizes", "expected sizes"},

@@ -50,6 +50,8 @@ static const char how[] =
     "  --blocks N       blocks in that time, default 11; contenders take turns\n"
     "\n"
     "What to write\n"
+    "  --format NAME    table (the default); osu or nccl-tests: as these programs\n"
+    "                   print, with one level (default: runtime)\n"
     "  --json FILE      the table, with a description of the machine\n"
     "  --plot BASENAME  BASENAME.png and .svg, made from the --json file, default\n"
     "                   BASENAME.json (needs python3-matplotlib)\n"

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contrib/bench/hvd_bench/formats.h"
+
 enum {
     MOST_SECONDS = 100000
 };
@@ -40,6 +42,14 @@ const char *bench_peer_name(enum bench_peer peer)
     return names[peer];
 }
 
+const char *bench_format_name(enum bench_format format)
+{
+    static const char *const names[BENCH_FORMATS] = {
+        [BENCH_TABLE] = "table", [BENCH_OSU] = "osu", [BENCH_NCCL_TESTS] = "nccl-tests"};
+
+    return names[format];
+}
+
 bool bench_list_has(const struct bench_list *list, int item)
 {
     int i = 0;
@@ -55,7 +65,8 @@ enum set {
     DTYPE,
     OP,
     LEVEL,
-    PEER
+    PEER,
+    FORMAT
 };
 
 /* The sets of values that a list may have. The name "" hides a value from users. */
@@ -68,6 +79,7 @@ static const struct {
     [OP] = {"--op: no operation", HVD_OP_COUNT},
     [LEVEL] = {"--level: unknown level", BENCH_LEVELS},
     [PEER] = {"--vs: unknown peer", BENCH_PEERS},
+    [FORMAT] = {"--format: unknown format", BENCH_FORMATS},
 };
 
 static const char *name_of(enum set set, int value)
@@ -78,6 +90,7 @@ static const char *name_of(enum set set, int value)
            : set == DTYPE    ? hvd_dtype_name((enum hvd_dtype)value)
            : set == OP       ? bench_op_name((enum hvd_op)value)
            : set == LEVEL    ? levels[value]
+           : set == FORMAT   ? bench_format_name((enum bench_format)value)
                              : bench_peer_name((enum bench_peer)value);
 }
 
@@ -138,6 +151,7 @@ enum kind {
     FLAG,
     TEXT, /* an option whose text is kept */
     NAMES, /* an option with a list of values of a set: struct bench_list */
+    PRINTED, /* --format */
     SIZES,
     BLOCKS,
     SECONDS
@@ -160,6 +174,7 @@ static const struct option {
     {"vs", NAMES, MEMBER(peers), MEASURE, 0, PEER},
     {"blocks", BLOCKS, MEMBER(blocks), MEASURE | TUNE, 0, 0},
     {"time", SECONDS, MEMBER(seconds), MEASURE | TUNE, 0, 0},
+    {"format", PRINTED, MEMBER(format), MEASURE, 0, FORMAT},
     {"json", TEXT, MEMBER(json), MEASURE, 0, 0},
     {"plot", TEXT, MEMBER(plot), MEASURE, 0, 0},
     {"layout", TEXT, MEMBER(layout), EXPLAIN, 0, 0},
@@ -215,6 +230,15 @@ static int read_names(const struct option *option, char *text,
                           option->name);
 }
 
+static int read_format(const char *text, struct bench_options *options,
+                       struct hvd_error *err)
+{
+    int value = find_value(FORMAT, text, err);
+
+    options->format = value < 0 ? BENCH_TABLE : (enum bench_format)value;
+    return value < 0 ? value : 0;
+}
+
 /* Reads the number of --blocks or --time. */
 static int read_number(enum kind kind, const char *text, struct bench_options *options,
                        struct hvd_error *err)
@@ -247,6 +271,8 @@ static int read_value(const struct option *option, char *text,
     switch (option->kind) {
     case NAMES:
         return read_names(option, text, options, err);
+    case PRINTED:
+        return read_format(text, options, err);
     case SIZES:
         return bench_sizes_parse(text, &options->sizes, &inner) == 0
                    ? 0
@@ -292,6 +318,24 @@ static int read_option(char **argv, int *at, struct bench_options *options,
     return value != NULL
                ? read_value(option, value, options, err)
                : hvd_fail(err, HVD_ERR_ARG, "%s needs a value, see --help", word);
+}
+
+/* Completes the levels of hvd. A format other than the table has one column of times. */
+static int complete_levels(struct bench_options *options, struct hvd_error *err)
+{
+    static const struct bench_list both = {BENCH_LEVELS, {BENCH_TEAM, BENCH_RUNTIME}};
+    static const struct bench_list one = {1, {BENCH_RUNTIME}};
+    bool has_one_column = options->format != BENCH_TABLE;
+
+    if (options->levels.count == 0) {
+        options->levels = has_one_column ? one : both;
+    }
+    return !has_one_column || options->levels.count + options->peers.count == 1
+               ? 0
+               : hvd_fail(err, HVD_ERR_ARG,
+                          "--format %s has one column of times: expected one --level and "
+                          "no --vs; the table has several",
+                          bench_format_name(options->format));
 }
 
 /* Refuses options that the mode would ignore. */
@@ -348,6 +392,17 @@ static int check_tuned(enum bench_collective collective, struct hvd_error *err)
                : 0;
 }
 
+static int check_formatted(enum bench_format format, enum bench_collective collective,
+                           struct hvd_error *err)
+{
+    const char *reason = bench_format_lacks(format, collective);
+
+    return reason == NULL ? 0
+                          : hvd_fail(err, HVD_ERR_ARG, "--format %s: no rows for %s: %s",
+                                     bench_format_name(format),
+                                     bench_collective_name(collective), reason);
+}
+
 static int check_collectives(const struct bench_options *options, struct hvd_error *err)
 {
     bool has_sizes = options->collectives.count == 0;
@@ -358,7 +413,9 @@ static int check_collectives(const struct bench_options *options, struct hvd_err
             (enum bench_collective)options->collectives.items[i];
 
         has_sizes = has_sizes || collective != BENCH_BARRIER;
-        if (options->what == BENCH_EXPLAIN) {
+        if (options->format != BENCH_TABLE) {
+            status = check_formatted(options->format, collective, err);
+        } else if (options->what == BENCH_EXPLAIN) {
             status = check_explained(collective, err);
         } else if (options->what == BENCH_TUNE) {
             status = check_tuned(collective, err);
@@ -429,7 +486,6 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
     *options = (struct bench_options){
         .dtypes = {1, {HVD_FLOAT32}},
         .ops = {1, {HVD_SUM}},
-        .levels = {BENCH_LEVELS, {BENCH_TEAM, BENCH_RUNTIME}},
         .blocks = 11,
     };
     for (int at = 1; at < argc && status == 0; at++) {
@@ -444,6 +500,9 @@ int bench_options_parse(int argc, char **argv, struct bench_options *options,
     }
     if (status == 0) {
         status = check_mode(options, err);
+    }
+    if (status == 0) {
+        status = complete_levels(options, err);
     }
     if (status == 0) {
         status = read_words(words, count, options, err);

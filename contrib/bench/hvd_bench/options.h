@@ -39,6 +39,14 @@ enum bench_peer {
     BENCH_PEERS
 };
 
+/* How the results are printed. */
+enum bench_format {
+    BENCH_TABLE, /* all contenders side by side */
+    BENCH_OSU, /* as the OSU micro-benchmarks: the times of one contender */
+    BENCH_NCCL_TESTS, /* as nccl-tests: of one contender */
+    BENCH_FORMATS
+};
+
 /* Values of one of the enums, each at most once. */
 struct bench_list {
     int count;
@@ -48,6 +56,7 @@ struct bench_list {
 struct bench_options {
     enum bench_what what;
     struct bench_list collectives, dtypes, ops, levels, peers;
+    enum bench_format format;
     /* by peer: the PROGRAM of NAME=PROGRAM, or NULL */
     const char *programs[BENCH_MOST_NAMES];
     struct bench_sizes sizes;
@@ -69,6 +78,9 @@ void bench_help_print(FILE *out);
 
 /* Returns "sum", "average", ... */
 const char *bench_op_name(enum hvd_op op);
+
+/* Returns the name that --format uses. */
+const char *bench_format_name(enum bench_format format);
 
 /* Returns the name that --vs uses. */
 const char *bench_peer_name(enum bench_peer peer);

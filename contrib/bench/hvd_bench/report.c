@@ -10,6 +10,7 @@
 
 #include "collectives/schedule/algorithm_table.h"
 #include "contrib/bench/hvd_bench/explain.h"
+#include "contrib/bench/hvd_bench/formats.h"
 #include "contrib/bench/hvd_bench/scripts.h"
 #include "gpu_binding/base/json.h"
 
@@ -149,6 +150,15 @@ static void print_row(const struct bench_work *work, const char *who,
            algbw * bench_bus_factor(work->collective, work->size), ratio);
 }
 
+static void print_formatted(struct bench_report *report, const struct bench_work *work,
+                            const struct bench_row *row)
+{
+    report->busbw += bench_algorithm_bandwidth(work->bytes, row->seconds.median) *
+                     bench_bus_factor(work->collective, work->size);
+    report->printed++;
+    bench_format_row(report->field->options->format, work, row, stdout);
+}
+
 static void write_row(struct bench_report *report, const struct bench_work *work,
                       const char *who, const struct bench_row *row)
 {
@@ -177,11 +187,17 @@ static void write_row(struct bench_report *report, const struct bench_work *work
             algbw * bench_bus_factor(work->collective, work->size), row->ratio);
 }
 
-static void begin_kind(struct bench_report *report, const char *title,
-                       const struct bench_row *rows)
+static void begin_kind(struct bench_report *report, const struct bench_work *work,
+                       const char *title, const struct bench_row *rows)
 {
+    enum bench_format format = report->field->options->format;
+
     snprintf(report->title, sizeof(report->title), "%s", title);
-    print_columns(report);
+    if (format == BENCH_TABLE) {
+        print_columns(report);
+    } else {
+        bench_format_columns(format, work, title, stdout);
+    }
     for (int i = 0; i < report->field->count; i++) {
         if (!rows[i].is_there) {
             printf("# without %s: %s\n", report->field->contenders[i].name,
@@ -199,13 +215,17 @@ void bench_report_rows(struct bench_report *report, const struct bench_work *wor
     bench_progress_erase(&report->field->progress);
     bench_work_title(work, title, sizeof(title));
     if (strcmp(title, report->title) != 0) {
-        begin_kind(report, title, rows);
+        begin_kind(report, work, title, rows);
     }
     for (int i = 0; i < report->field->count; i++) {
         const char *who = report->field->contenders[i].name;
 
         if (rows[i].is_there) {
-            print_row(work, who, &rows[i], is_first);
+            if (report->field->options->format == BENCH_TABLE) {
+                print_row(work, who, &rows[i], is_first);
+            } else {
+                print_formatted(report, work, &rows[i]);
+            }
             write_row(report, work, who, &rows[i]);
             is_first = false;
         }
@@ -219,6 +239,10 @@ int bench_report_end(struct bench_report *report, bool has_succeeded,
     const char *plot = report->field->options->plot;
     bool failed;
 
+    if (has_succeeded && report->printed > 0) {
+        bench_format_end(report->field->options->format, report->busbw / report->printed,
+                         stdout);
+    }
     if (report->json == NULL) {
         return 0;
     }

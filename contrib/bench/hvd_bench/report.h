@@ -13,6 +13,8 @@ struct bench_report {
     FILE *json; /* NULL: none */
     char json_path[4096];
     int rows; /* rows in json so far */
+    int printed; /* rows that a format has printed */
+    double busbw; /* their sum in GB/s */
     /* the last head of the table, which is printed again when the kind of work changes */
     char title[80];
 };
