@@ -25,6 +25,13 @@
 /* Pause between two attempts to connect to a host where nobody listens yet. */
 static const int pause_ms = 200;
 
+/* Probes of a connection that is patient: seconds between them, and how many may stay
+ * without an answer. */
+enum {
+    PATIENT_SECONDS = 10,
+    PATIENT_PROBES = 3,
+};
+
 union address {
     struct sockaddr any;
     struct sockaddr_in in;
@@ -275,31 +282,33 @@ struct hvd_socket_endpoint hvd_socket_endpoint_of(int fd, enum hvd_socket_side s
     return endpoint;
 }
 
-/* Sends small messages at once, and ends connections to silent hosts. On a TCP socket,
- * none of these options is refused. */
-static void tune_tcp(int fd)
+/* Probes an idle connection. unsent_ms: TCP_USER_TIMEOUT. While that is on, the kernel
+ * also ends a connection if the receive buffer of the other end stays full for that long,
+ * even though the other host still answers (seen with Linux 6.18); 0: off. On a TCP
+ * socket, none of these options is refused. */
+static void probe(int fd, int every_seconds, int probes, unsigned unsent_ms)
 {
     const int on = 1;
-    const int probe_seconds = 1;
-    const int probes = HVD_SOCKET_DEAD_AFTER_MS / 1000;
-    const unsigned dead_after_ms = HVD_SOCKET_DEAD_AFTER_MS;
 
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &probe_seconds, sizeof(probe_seconds));
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &probe_seconds, sizeof(probe_seconds));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &every_seconds, sizeof(every_seconds));
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &every_seconds, sizeof(every_seconds));
     setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof(probes));
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_after_ms, sizeof(dead_after_ms));
+    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &unsent_ms, sizeof(unsent_ms));
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
 }
 
-/* Switches TCP_USER_TIMEOUT off. While it is on, the kernel also ends a connection if the
- * receive buffer of the other end stays full for that long, even though the other host
- * still answers (seen with Linux 6.18). */
+/* Sends small messages at once, and ends connections to silent hosts. */
+static void tune_tcp(int fd)
+{
+    const int on = 1;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    probe(fd, 1, HVD_SOCKET_DEAD_AFTER_MS / 1000, HVD_SOCKET_DEAD_AFTER_MS);
+}
+
 void hvd_socket_be_patient(int fd)
 {
-    const unsigned for_ever = 0;
-
-    setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &for_ever, sizeof(for_ever));
+    probe(fd, PATIENT_SECONDS, PATIENT_PROBES, 0);
 }
 
 int hvd_socket_accept(int listening_fd)

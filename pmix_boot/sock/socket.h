@@ -112,8 +112,10 @@ int hvd_socket_send(int fd, const void *data, size_t bytes);
 int hvd_socket_receive(int fd, void *data, size_t bytes);
 
 /* Lets a TCP connection wait without limit for a process that is stopped. Use it if the
- * connection may carry more than the other end's receive buffer holds. A vanished host is
- * then noticed in time only while the connection is idle, otherwise after minutes. */
+ * connection may carry more than the other end's receive buffer holds, and if another
+ * connection tells of vanished hosts: this one then notices them only after 30 to 40 s
+ * while it is idle, otherwise after minutes. It also survives a host that is so busy that
+ * its kernel does not answer for seconds: seen with 128 ranks per core. */
 void hvd_socket_be_patient(int fd);
 
 #endif

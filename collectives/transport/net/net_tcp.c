@@ -209,7 +209,7 @@ static void open_outlet(struct endpoint *endpoint)
         fail_endpoint(endpoint, hvd_status_name(status));
         return;
     }
-    /* no time limit for unsent data: the control sockets detect dead hosts */
+    /* the control sockets detect dead hosts */
     hvd_socket_be_patient(endpoint->outlet.fd);
     flush_endpoint(endpoint);
 }
@@ -362,6 +362,7 @@ static bool admit_rank(void *context, int rank, struct hvd_link *link,
     inbound->tcp = tcp;
     inbound->rank = rank;
     inbound->inlet.fd = hvd_link_detach(link);
+    hvd_socket_be_patient(inbound->inlet.fd);
     inbound->next = tcp->inbounds;
     tcp->inbounds = inbound;
     if (!watch_fd(tcp, inbound->inlet.fd, EPOLLIN, inbound)) {
