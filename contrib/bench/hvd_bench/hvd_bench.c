@@ -188,7 +188,8 @@ static int measure_field(const struct bench_options *options, int argc, char **a
     status = options->what == BENCH_TUNE ? bench_tune(field, err)
                                          : measure_all(field, argc, argv, err);
     bench_progress_erase(&field->progress);
-    if (status < 0 && job.rank == 0) {
+    /* if a rank is lost, rank 0 may be ended before it can tell */
+    if (status < 0 && (job.rank == 0 || status == HVD_ERR_PEER)) {
         fprintf(stderr, "hvd-bench: %s\n", err->text);
     }
     for (int i = 0; i < field->count; i++) {

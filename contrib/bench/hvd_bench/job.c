@@ -135,10 +135,15 @@ static int judge_verdicts(const struct verdict *all, int size, struct hvd_error 
 int bench_job_agree(int mine, struct hvd_error *err)
 {
     struct verdict verdict = {.status = mine}, *all;
+    double worst = -mine;
     int size = hvd_size(), status;
 
     if (mine < 0) {
         memcpy(verdict.text, err->text, sizeof(verdict.text) - 1);
+    }
+    status = bench_job_most(&worst, 1, err);
+    if (status < 0 || worst == 0) {
+        return status;
     }
     all = calloc((size_t)(size > 0 ? size : 1), sizeof(all[0]));
     if (all == NULL) {
