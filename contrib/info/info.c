@@ -298,7 +298,7 @@ int main(int argc, char **argv)
             printf("hvd-info %s\n", HVD_VERSION);
             break;
         case HVD_INFO_CHECK:
-            status = hvd_info_check(look_up, &err);
+            status = hvd_info_check(&options.check, look_up, &err);
             break;
         case HVD_INFO_BUG_REPORT:
             status = hvd_info_report(look_up, options.report, &err);

@@ -30,12 +30,16 @@ enum option_code {
     OPTION_RAW,
     OPTION_STACKS,
     OPTION_JSON,
+    OPTION_NODE,
+    OPTION_SECONDS,
+    OPTION_THRESHOLDS,
     OPTION_WATCH,
     OPTION_HELP,
     OPTION_VERSION,
 };
 
 enum {
+    MOST_SECONDS = 60,
     WATCH_S = 2,
     MOST_WATCH_S = 86400,
 };
@@ -60,6 +64,9 @@ static const struct option long_options[] = {
     {"raw", required_argument, NULL, OPTION_RAW}, /* for hvd-info itself */
     {"stacks", no_argument, NULL, OPTION_STACKS},
     {"json", no_argument, NULL, OPTION_JSON},
+    {"node", no_argument, NULL, OPTION_NODE},
+    {"seconds", required_argument, NULL, OPTION_SECONDS},
+    {"thresholds", required_argument, NULL, OPTION_THRESHOLDS},
     {"watch", optional_argument, NULL, OPTION_WATCH},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
@@ -86,7 +93,12 @@ void hvd_info_usage(FILE *out)
         "  --nic auto|off      choose network cards near the gpu (default), or none\n"
         "  --check             show how ranks would start, which libraries GPU tensors\n"
         "                      would use, and what is missing; in a job, on all its "
-        "nodes\n"
+        "nodes,\n"
+        "                      and which node, rank or link is slower than the others\n"
+        "  --node              with --check: only this node, as if there were no job\n"
+        "  --seconds N         with --check: measure for about N seconds (default: 8)\n"
+        "  --thresholds FILE   with --check: limits for warnings and faults (default:\n"
+        "                      share/hvd/thresholds.conf of the installation)\n"
         "  --bug-report[=FILE] write a text for a report about a fault to FILE, -: to\n"
         "                      standard output (default: hvd-bug-report.txt); it has no\n"
         "                      secrets. In a job, start it on all ranks\n"
@@ -106,7 +118,9 @@ void hvd_info_usage(FILE *out)
         "                      started, or for one rank\n"
         "  --stacks            with --job or --pid: show the Python stacks of late "
         "ranks\n"
-        "  --json              with --job or --pid: print JSON, one line for each step\n"
+        "  --json              with --job, --pid or --check: print JSON, one line for "
+        "each\n"
+        "                      step or check\n"
         "  --watch[=SECONDS]   with --job or --pid: ask again after 2 seconds, until "
         "the\n"
         "                      job has ended\n"
@@ -275,7 +289,16 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
         options->live.which.has_stacks = true;
         return 0;
     case OPTION_JSON:
-        options->live.is_json = true;
+        options->live.is_json = options->check.is_json = true;
+        return 0;
+    case OPTION_NODE:
+        options->check.is_node = true;
+        return 0;
+    case OPTION_SECONDS:
+        return parse_count("--seconds", value, MOST_SECONDS, &options->check.seconds,
+                           err);
+    case OPTION_THRESHOLDS:
+        options->check.thresholds = value;
         return 0;
     case OPTION_WATCH:
         options->live.watch_s = WATCH_S;
@@ -300,13 +323,22 @@ static int check_together(const struct hvd_info_options *options, bool has_other
         return hvd_fail(err, HVD_ERR_ARG,
                         "--check looks at nodes as they are: expected no other option");
     }
+    if (options->action != HVD_INFO_CHECK &&
+        (options->check.is_node || options->check.seconds > 0 ||
+         options->check.thresholds != NULL)) {
+        return hvd_fail(err, HVD_ERR_ARG, "--%s needs --check",
+                        options->check.is_node       ? "node"
+                        : options->check.seconds > 0 ? "seconds"
+                                                     : "thresholds");
+    }
+    if (options->action != HVD_INFO_LIVE && options->action != HVD_INFO_CHECK &&
+        options->live.is_json) {
+        return hvd_fail(err, HVD_ERR_ARG, "--json needs --job, --pid or --check");
+    }
     if (options->action != HVD_INFO_LIVE &&
-        (options->live.is_json || options->live.watch_s > 0 ||
-         options->live.which.has_stacks)) {
+        (options->live.watch_s > 0 || options->live.which.has_stacks)) {
         return hvd_fail(err, HVD_ERR_ARG, "--%s needs --job or --pid",
-                        options->live.is_json       ? "json"
-                        : options->live.watch_s > 0 ? "watch"
-                                                    : "stacks");
+                        options->live.watch_s > 0 ? "watch" : "stacks");
     }
     if (options->live.which.job != 0 && options->live.which.pid != 0) {
         return hvd_fail(err, HVD_ERR_ARG, "expected one of --job and --pid, found both");

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "contrib/info/check/check.h"
 #include "contrib/info/live/ask.h"
 #include "gpu_binding/binding.h"
 
@@ -34,6 +35,7 @@ struct hvd_info_options {
     const char *python;
     const char *venv;
     struct hvd_info_live_question live;
+    struct hvd_info_check_options check;
     struct hvd_plan_options plan;
 };
 

@@ -419,6 +419,8 @@
 /* libpmix needs it; hvd sets it to / if it is unset and the user has no home
  * directory. */
 #define HVD_ENV_HOME "HOME"
+/* If set, the output of hvd-info --check has no colors. */
+#define HVD_ENV_NO_COLOR "NO_COLOR"
 /* Passed to the ranks that mpirun starts on other machines. */
 #define HVD_ENV_LIBRARY_PATH "LD_LIBRARY_PATH"
 

@@ -83,15 +83,24 @@ check_nodes()
 
 facts_are_folded()
 {
-    prints 'hvd-info --check has one verdict' '^verdict: good, 4 ranks find each other$' check_nodes 'hvd-info --check'
+    printf 'shm 100 1\nlink 0.01 0.003\n' >"$home/few.conf"
+    chmod a+r "$home/few.conf"
+    prints 'hvd-info --check has one verdict' '^verdict: good, 4 ranks find each other$' \
+        check_nodes 'hvd-info --check --seconds 1 --thresholds few.conf'
     succeeds 'and prints each fact once for all nodes' \
         awk '!/^(n\[1-2\]: |verdict: )/ || count[$0]++ { exit 1 }' "$work/check"
     prints 'a node that differs has a line of its own' '^n2: between nodes: TCP, UCX is not used: HVD_NET=tcp' \
-        check_nodes '[ $SLURM_NODEID = 0 ] || export HVD_NET=tcp; hvd-info --check'
+        check_nodes '[ $SLURM_NODEID = 0 ] || export HVD_NET=tcp; hvd-info --check --seconds 1 --thresholds few.conf'
+    as_root --node n2 sh -c 'tc qdisc add dev eth0 root tbf rate 8mbit burst 8k latency 50ms &&
+        mount -o remount,size=60m /dev/shm'
+    complains 'a slow link is named' '^n2 to n1: red: link: .*: check cable' \
+        check_nodes 'hvd-info --check --seconds 1 --thresholds few.conf'
+    succeeds 'and so is a node with a small /dev/shm' grep '^n2: yellow: shm: ' "$work/check"
+    as_root --node n2 sh -c 'tc qdisc del dev eth0 root && mount -o remount,size=50% /dev/shm'
     complains 'a rank that does not find the others prints its own facts' '^n2: start: by ' \
         as_user HVD_START_TIMEOUT=2 srun --hvd -N 2 sh -c '[ $SLURM_NODEID = 0 ] || hvd-info --check'
     tap_note "$(cat "$work/output")"
-    prints 'in a job, hvd-info --bug-report writes one report, with the facts of all nodes' '^verdict: good, 4 ranks' \
+    prints 'in a job, hvd-info --bug-report writes one report, with the facts of all nodes' '^verdict: ' \
         check_nodes 'hvd-info --bug-report=- && echo "key ${HVD_RENDEZVOUS##*:}"'
     succeeds 'and the report shows the job, but not its key' awk '$1 == "key" { keys[$2]; next } { text = text $0 "\n" }
         END { for (key in keys) if (length(key) < 64 || index(text, key)) exit 1

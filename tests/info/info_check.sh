@@ -13,12 +13,18 @@ broken=$work/broken
 mkdir "$broken"
 : >"$broken/libcuda.so.1"
 
+printf 'shm 1e9 1e8\n' >"$work/shm.conf"
+printf 'shm 1 2 3\n' >"$work/bad.conf"
+
+options=''
+
 # says PROMISE STATUS PATTERN [VARIABLE=VALUE...]: hvd-info --check exits with STATUS, and prints a line like PATTERN.
 says()
 {
     promise=$1 status=$2 pattern=$3
     shift 3
-    env "$@" "$info" --check >"$work/out" 2>&1
+    # shellcheck disable=SC2086 # options
+    env "$@" "$info" --check $options >"$work/out" 2>&1
     [ $? -eq "$status" ] && grep -q "$pattern" "$work/out"
     report $? "$promise"
 }
@@ -74,4 +80,13 @@ says kernels_are_listed 0 "^kernels: for the stand-in" LD_LIBRARY_PATH="$fakes" 
 says kernels_of_the_build_are_listed 0 "^kernels: $kernels" LD_LIBRARY_PATH="$fakes"
 says missing_module_is_reported 1 "^GPU module: unusable: GPU tensors need hvd_gpu.so" HVD_GPU_MODULE=/nonexistent.so CUDA_VISIBLE_DEVICES=0
 says missing_libhvd_is_reported 1 "^hvd-info: cannot load libhvd.so" HVD_LIBRARY=/nonexistent.so
+options='--json'
+says json_has_the_fields_of_a_health_check 0 '^{"fail_count": 0, "failed_checks": \[\], .*"check": "shm", "status": "green"' \
+    LD_LIBRARY_PATH="$fakes" "$no_gpu"
+says a_failed_start_is_a_failed_check 1 '^{"fail_count": 1, "failed_checks": \["start"\]' \
+    LD_LIBRARY_PATH="$fakes" OMPI_COMM_WORLD_SIZE=4
+options="--node --thresholds $work/shm.conf"
+says node_alone_does_not_start 1 "^$(hostname): red: shm: " LD_LIBRARY_PATH="$fakes" "$no_gpu" OMPI_COMM_WORLD_SIZE=4
+options="--thresholds $work/bad.conf"
+says wrong_threshold_is_named 2 "bad.conf line 1: expected NAME YELLOW RED" LD_LIBRARY_PATH="$fakes"
 tap_done

@@ -25,6 +25,7 @@ enum {
     CHECK_MS = 20000,
 };
 #define CHECK_START_S "10"
+#define CHECK_S "2" /* for measurements */
 #define FILE_NAME "hvd-bug-report.txt"
 
 /* Which output of a part is shown: all of it, or only errors and the lines or words whose
@@ -48,10 +49,10 @@ struct part {
 
 #define WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
-/* Replaces this process by a new run of hvd-info. option: NULL for none. */
-static int run_self(const char *option, struct hvd_error *err)
+/* Replaces this process by a new run of hvd-info. option, value: NULL for none. */
+static int run_self(const char *option, const char *value, struct hvd_error *err)
 {
-    execl("/proc/self/exe", "hvd-info", option, (char *)NULL);
+    execl("/proc/self/exe", "hvd-info", option, value, (char *)NULL);
     return hvd_fail(err, HVD_ERR_SYS, "cannot run /proc/self/exe: %m");
 }
 
@@ -60,17 +61,17 @@ static int run_check(struct hvd_error *err)
     if (setenv(HVD_ENV_START_TIMEOUT, CHECK_START_S, 1) < 0) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a variable");
     }
-    return run_self("--check", err);
+    return run_self("--check", "--seconds=" CHECK_S, err);
 }
 
 static int run_slurm(struct hvd_error *err)
 {
-    return run_self("--slurm", err);
+    return run_self("--slurm", NULL, err);
 }
 
 static int run_binding(struct hvd_error *err)
 {
-    return run_self(NULL, err);
+    return run_self(NULL, NULL, err);
 }
 
 static const struct part parts[] = {

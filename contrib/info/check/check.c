@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-info --check loads libhvd and the libraries that it needs; other options do not. */
+/* Collects the facts of this rank, starts hvd, measures, and gathers everything to rank
+ * 0, which judges. */
 #include "contrib/info/check/check.h"
 
-#include <dlfcn.h>
-#include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "collectives/hvd.h"
+#include "contrib/info/check/compute.h"
 #include "contrib/info/check/fold.h"
+#include "contrib/info/check/judge.h"
+#include "contrib/info/check/library.h"
+#include "contrib/info/check/links.h"
+#include "contrib/info/check/node.h"
+#include "contrib/info/check/report.h"
+#include "contrib/info/check/values.h"
 #include "contrib/info/check/variables.h"
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
-
-/* The functions of hvd.h that this program looks up. */
-typedef int describe_function(char *text, size_t size);
-typedef int gather_function(const char *text, int timeout_ms,
-                            struct hvd_start_facts **texts, struct hvd_error *err);
-typedef void free_function(void *data);
 
 enum {
     TEXT_BYTES = 4096,
-    START_S = 60, /* the default of HVD_START_TIMEOUT */
+    GATHER_MS = 60000,
+    SECONDS = 8, /* for measurements, by default */
 };
 
 /* The fact that decides about the verdict. */
@@ -36,81 +38,16 @@ struct facts {
     char *text; /* one fact a line */
     size_t bytes;
     int start_status; /* 0, or the status with which hvd_init would fail */
+    double values[HVD_INFO_VALUES];
 };
 
-/* Paths of libhvd relative to the folder of this program: as installed, and in a
- * build. */
-static const char *const places[] = {HVD_INFO_LIBHVD, "../../collectives/libhvd.so"};
-
-static void *open_beside(void)
-{
-    char self[2048], file[4096];
-    ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    char *slash;
-    void *handle = NULL;
-
-    if (length < 0) {
-        return NULL;
-    }
-    self[length] = '\0';
-    slash = strrchr(self, '/');
-    if (slash == NULL) {
-        return NULL;
-    }
-    *slash = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && handle == NULL; i++) {
-        snprintf(file, sizeof(file), "%s/%s", self, places[i]);
-        if (access(file, R_OK) == 0) {
-            handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
-        }
-    }
-    return handle;
-}
-
-static void *open_library(void)
-{
-    const char *chosen = getenv(HVD_ENV_LIBRARY);
-    void *handle;
-
-    if (chosen != NULL && chosen[0] != '\0') {
-        return dlopen(chosen, RTLD_NOW | RTLD_LOCAL);
-    }
-    handle = open_beside();
-    return handle != NULL ? handle : dlopen("libhvd.so", RTLD_NOW | RTLD_LOCAL);
-}
-
-/* Looks up a function of libhvd, and copies its address to *function, which is a pointer
- * to a function. */
-static int find_function(void *handle, const char *name, void *function,
-                         struct hvd_error *err)
-{
-    void *symbol = handle != NULL ? dlsym(handle, name) : NULL;
-
-    if (symbol == NULL) {
-        return hvd_fail(
-            err, HVD_ERR_UNSUPPORTED,
-            "cannot load libhvd.so (%.300s): install all of hvd, or set %s to "
-            "its path",
-            dlerror(), HVD_ENV_LIBRARY);
-    }
-    /* POSIX: symbols and functions have the same representation */
-    memcpy(function, &symbol, sizeof(symbol));
-    return 0;
-}
-
-/* Calls one of libhvd's functions that write a description to text[TEXT_BYTES]; *status
- * is what the function returns. */
-static int ask_function(void *handle, const char *name, char *text, int *status,
-                        struct hvd_error *err)
-{
-    describe_function *describe = NULL;
-    int found = find_function(handle, name, &describe, err);
-
-    if (found == 0) {
-        *status = describe(text, TEXT_BYTES);
-    }
-    return found;
-}
+/* The check, with what it has loaded. */
+struct check {
+    const struct hvd_info_check_options *options;
+    hvd_info_lookup lookup;
+    struct hvd_info_library library;
+    struct hvd_info_thresholds thresholds;
+};
 
 /* --- the facts of this rank --- */
 
@@ -158,23 +95,32 @@ static int judge_gpus(hvd_info_lookup lookup, int gpu_status, const char **fact,
     return 0;
 }
 
-static int collect_facts(void *handle, hvd_info_lookup lookup, struct facts *facts,
+static void write_versions(const struct check *check, FILE *out)
+{
+    const char *launcher = check->lookup(HVD_ENV_LAUNCH_VERSION);
+
+    fprintf(out, "hvd: libhvd %s, hvd-info %s", check->library.version(), HVD_VERSION);
+    if (launcher != NULL) {
+        fprintf(out, ", started by %.60s", launcher);
+    }
+    fputc('\n', out);
+}
+
+static int collect_facts(const struct check *check, struct facts *facts,
                          struct hvd_error *err)
 {
     char start[TEXT_BYTES] = "";
     char gpus[TEXT_BYTES] = "";
     const char *gpu_fact = NULL;
-    int gpu_status = 0;
+    int status;
     FILE *out;
-    int status =
-        ask_function(handle, "hvd_start_describe", start, &facts->start_status, err);
 
-    if (status == 0) {
-        status = ask_function(handle, "hvd_gpu_describe", gpus, &gpu_status, err);
+    for (int i = 0; i < HVD_INFO_VALUES; i++) {
+        facts->values[i] = NAN;
     }
-    if (status == 0) {
-        status = judge_gpus(lookup, gpu_status, &gpu_fact, err);
-    }
+    facts->start_status = check->library.start_describe(start, sizeof(start));
+    status = judge_gpus(check->lookup, check->library.gpu_describe(gpus, sizeof(gpus)),
+                        &gpu_fact, err);
     if (status != 0) {
         return status;
     }
@@ -185,7 +131,14 @@ static int collect_facts(void *handle, hvd_info_lookup lookup, struct facts *fac
     fprintf(out, "start: %s%s\n",
             facts->start_status == 0 ? "by " : "impossible: ", start);
     write_pmix_security(out);
-    hvd_info_variables_print(lookup, out);
+    write_versions(check, out);
+    hvd_info_variables_print(check->lookup, out);
+    if (check->thresholds.count == 0) {
+        fputs("thresholds: none, so no number is judged: this installation has no "
+              "thresholds.conf, name a file by --thresholds\n",
+              out);
+    }
+    hvd_info_node_read(check->lookup, facts->values, out);
     fprintf(out, "%s%s", gpus, gpu_fact);
     return fclose(out) == 0
                ? 0
@@ -194,23 +147,138 @@ static int collect_facts(void *handle, hvd_info_lookup lookup, struct facts *fac
 
 /* --- the facts of all ranks --- */
 
-static int print_facts(const struct hvd_info_nodes *nodes, const char *const *texts,
-                       struct hvd_error *err)
+/* Adds a fault if GPU tensors cannot be used on some nodes although they should. */
+static int judge_usable(const struct hvd_info_nodes *nodes, const char *const *texts,
+                        struct hvd_info_findings *findings, struct hvd_error *err)
 {
-    int status = hvd_info_fold_print(nodes, texts, stdout, err);
+    static const struct hvd_info_finding finding = {
+        .level = HVD_INFO_RED,
+        .check = "GPU tensors",
+        .value = NAN,
+        .median = NAN,
+        .limit = NAN,
+        .unit = "",
+        .advice = "cannot be used: the facts of these nodes say why"};
+    int *ranks = calloc((size_t)nodes->ranks, sizeof(*ranks));
+    int count = 0;
+    int status = 0;
 
+    if (ranks == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", nodes->ranks);
+    }
+    for (int rank = 0; rank < nodes->ranks; rank++) {
+        if (strstr(texts[rank], broken) != NULL) {
+            ranks[count++] = rank;
+        }
+    }
+    if (count > 0) {
+        status = hvd_info_findings_add(nodes, ranks, count, &finding, findings, err);
+    }
+    free(ranks);
+    return status;
+}
+
+/* Fails if there is a red finding, with a sentence that names the first one. */
+static int fail_of(const struct hvd_info_findings *findings, struct hvd_error *err)
+{
+    for (int i = 0; i < findings->count; i++) {
+        const struct hvd_info_finding *item = &findings->items[i];
+
+        if (item->level == HVD_INFO_RED && isnan(item->value)) {
+            return hvd_fail(err, HVD_ERR_UNSUPPORTED, "GPU tensors cannot be used on %s",
+                            item->nodes);
+        }
+        if (item->level == HVD_INFO_RED) {
+            return hvd_fail(err, HVD_ERR_UNSUPPORTED,
+                            "%d of the checks failed, the first is %s on %.200s",
+                            hvd_info_findings_count(findings, HVD_INFO_RED), item->check,
+                            item->nodes);
+        }
+    }
+    return 0;
+}
+
+static void print_verdict(const struct hvd_info_findings *findings, int ranks)
+{
+    int warnings = hvd_info_findings_count(findings, HVD_INFO_YELLOW);
+
+    if (hvd_info_findings_count(findings, HVD_INFO_RED) > 0) {
+        printf("verdict: bad\n");
+        return;
+    }
+    printf("verdict: good, %d rank%s", ranks,
+           ranks == 1 ? " starts" : "s find each other");
+    if (warnings > 0) {
+        printf(", %d warning%s", warnings, warnings > 1 ? "s" : "");
+    }
+    putchar('\n');
+}
+
+/* Prints the facts, those of a lone rank without its node, the findings and the
+ * verdict. */
+static int print_all(const struct check *check, const struct hvd_info_nodes *nodes,
+                     const char *const *texts, const struct hvd_info_findings *findings,
+                     struct hvd_error *err)
+{
+    int status = 0;
+
+    if (check->options->is_json) {
+        status = hvd_info_findings_json(nodes, texts, findings, stdout, err);
+    } else {
+        if (nodes->ranks == 1) {
+            fputs(texts[0], stdout);
+        } else {
+            status = hvd_info_fold_print(nodes, texts, stdout, err);
+        }
+        hvd_info_findings_print(
+            findings, isatty(STDOUT_FILENO) && check->lookup(HVD_ENV_NO_COLOR) == NULL,
+            stdout);
+        print_verdict(findings, nodes->ranks);
+    }
     return status < 0 || fflush(stdout) == 0
                ? status
                : hvd_fail(err, HVD_ERR_SYS, "cannot write to standard output: %m");
 }
 
-/* Prints the facts of this rank, each with the node's name, where ranks do not find each
- * other. */
-static int print_own(const struct facts *facts, struct hvd_error *err)
+static int report(const struct check *check, const struct hvd_info_nodes *nodes,
+                  const char *const *texts, const double *values, struct hvd_error *err)
 {
+    struct hvd_info_findings findings = {0};
+    int status = hvd_info_judge_texts(nodes, texts, &findings, err);
+
+    if (status == 0) {
+        status = hvd_info_judge(nodes, values, &check->thresholds, &findings, err);
+    }
+    if (status == 0) {
+        status = judge_usable(nodes, texts, &findings, err);
+    }
+    if (status == 0) {
+        status = print_all(check, nodes, texts, &findings, err);
+    }
+    if (status == 0) {
+        status = fail_of(&findings, err);
+    }
+    hvd_info_findings_finish(&findings);
+    return status;
+}
+
+/* Reports about this node only; with a cause, that of a failed start: the facts with the
+ * node's name, without a verdict. */
+static int report_own(const struct check *check, const struct facts *facts,
+                      const char *cause, struct hvd_error *err)
+{
+    const struct hvd_info_finding failure = {.level = HVD_INFO_RED,
+                                             .check = "start",
+                                             .value = NAN,
+                                             .median = NAN,
+                                             .limit = NAN,
+                                             .unit = "",
+                                             .advice = cause};
     char host[256] = "";
     const char *const hosts[] = {host};
     const char *const texts[] = {facts->text};
+    const int ranks[] = {0};
+    struct hvd_info_findings findings = {0};
     struct hvd_info_nodes nodes = {0};
     int status;
 
@@ -218,125 +286,165 @@ static int print_own(const struct facts *facts, struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_SYS, "cannot find the name of this node: %m");
     }
     status = hvd_info_nodes_init(&nodes, hosts, 1, err);
-    if (status == 0) {
-        status = print_facts(&nodes, texts, err);
+    if (status == 0 && cause == NULL) {
+        status = report(check, &nodes, texts, facts->values, err);
+    } else if (status == 0 && check->options->is_json) {
+        status = hvd_info_findings_add(&nodes, ranks, 1, &failure, &findings, err);
+        if (status == 0) {
+            status = hvd_info_findings_json(&nodes, texts, &findings, stdout, err);
+        }
+        hvd_info_findings_finish(&findings);
+    } else if (status == 0) {
+        status = hvd_info_fold_print(&nodes, texts, stdout, err);
     }
+    fflush(stdout);
     hvd_info_nodes_finish(&nodes);
     return status;
 }
 
-/* Fails if GPU tensors cannot be used on some nodes although they should, with a sentence
- * that names these nodes. */
-static int check_gpus(const struct hvd_info_nodes *nodes, const char *const *texts,
-                      struct hvd_error *err)
-{
-    int *ranks = calloc((size_t)nodes->ranks, sizeof(*ranks));
-    char *where = NULL;
-    size_t bytes;
-    FILE *out = open_memstream(&where, &bytes);
-    int count = 0;
-    int status = 0;
+/* --- all ranks --- */
 
-    for (int rank = 0; ranks != NULL && rank < nodes->ranks; rank++) {
-        if (strstr(texts[rank], broken) != NULL) {
-            ranks[count++] = rank;
-        }
+/* Gathers a vector to rank 0, which gets the concatenation of all. */
+static int gather(const struct hvd_info_library *library, const void *data, int64_t count,
+                  enum hvd_dtype dtype, void **all, struct hvd_error *err)
+{
+    const struct hvd_tensor tensor = {.name = dtype == HVD_UINT8 ? "texts" : "values",
+                                      .input = data,
+                                      .shape = &count,
+                                      .ndim = 1,
+                                      .dtype = dtype,
+                                      .device = HVD_DEVICE_CPU};
+    struct hvd_request *request;
+    int64_t rows;
+    int status = library->gather_start(&tensor, 0, HVD_SET_GLOBAL, &request, err);
+
+    if (status != 0) {
+        return status;
     }
-    if (ranks == NULL || out == NULL) {
-        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", nodes->ranks);
-    } else if (count > 0) {
-        status = hvd_info_nodes_print(nodes, ranks, count, out, err);
+    status = library->wait_for(request, GATHER_MS, err);
+    if (status == HVD_INPROGRESS) {
+        return hvd_fail(err, HVD_ERR_TIMEOUT,
+                        "the facts of all ranks have not arrived within %d seconds",
+                        GATHER_MS / 1000);
     }
-    if (out != NULL) {
-        fclose(out);
+    if (status == 0) {
+        status = library->request_take(request, 0, all, &rows);
     }
-    if (status == 0 && count > 0) {
-        status =
-            hvd_fail(err, HVD_ERR_UNSUPPORTED, "GPU tensors cannot be used on %s", where);
-    }
-    free(where);
-    free(ranks);
+    library->request_free(request);
     return status;
 }
 
-/* Prints the facts and the verdict on rank 0; those of a lone rank without its node. */
-static int report(const struct hvd_start_facts *all, struct hvd_error *err)
+/* Rank 0 reports; texts follow each other, each with its null byte. */
+static int report_texts(const struct check *check, const struct hvd_info_nodes *nodes,
+                        const char *text, const double *values, struct hvd_error *err)
 {
-    struct hvd_info_nodes nodes = {0};
+    const char **texts = calloc((size_t)nodes->ranks, sizeof(*texts));
     int status;
 
-    if (all->rank > 0) {
-        return 0;
+    if (texts == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", nodes->ranks);
     }
-    status = hvd_info_nodes_init(&nodes, all->hosts, all->size, err);
-    if (status == 0 && all->size == 1) {
-        fputs(all->texts[0], stdout);
-    } else if (status == 0) {
-        status = print_facts(&nodes, all->texts, err);
+    for (int rank = 0; rank < nodes->ranks; rank++) {
+        texts[rank] = text;
+        text += strlen(text) + 1;
     }
-    if (status == 0) {
-        status = check_gpus(&nodes, all->texts, err);
-    }
-    if (status != 0) {
-        printf("verdict: bad\n");
-    } else {
-        printf("verdict: good, %d rank%s\n", all->size,
-               all->size == 1 ? " starts" : "s find each other");
-    }
-    hvd_info_nodes_finish(&nodes);
+    status = report(check, nodes, texts, values, err);
+    free(texts);
     return status;
 }
 
-/* The time limit for finding the other ranks, in ms, as in hvd_init. */
-static int read_limit(hvd_info_lookup lookup)
+static int gather_and_report(const struct check *check,
+                             const struct hvd_info_nodes *nodes, struct facts *facts,
+                             struct hvd_error *err)
 {
-    const char *text = lookup(HVD_ENV_START_TIMEOUT);
-    long seconds = text != NULL ? strtol(text, NULL, 10) : 0;
+    void *texts = NULL;
+    void *values = NULL;
+    int status = gather(&check->library, facts->text, (int64_t)strlen(facts->text) + 1,
+                        HVD_UINT8, &texts, err);
 
-    return 1000 * (int)(seconds > 0 && seconds <= INT_MAX / 1000 ? seconds : START_S);
+    if (status == 0) {
+        status = gather(&check->library, facts->values, HVD_INFO_VALUES, HVD_FLOAT64,
+                        &values, err);
+    }
+    if (status == 0 && check->library.rank() == 0) {
+        status = report_texts(check, nodes, texts, values, err);
+    }
+    check->library.free(texts);
+    check->library.free(values);
+    return status;
 }
 
-/* Gives the facts to the other ranks and reports those of all ranks. If that fails,
- * prints the facts of this rank alone. */
-static int exchange_facts(void *handle, const struct facts *facts, int timeout_ms,
-                          struct hvd_error *err)
+/* Measures and reports, among the ranks of a job that has started. */
+static int check_job(const struct check *check, struct facts *facts,
+                     struct hvd_error *err)
 {
-    gather_function *gather = NULL;
-    free_function *free_texts = NULL;
-    struct hvd_start_facts *all = NULL;
+    const struct hvd_info_library *library = &check->library;
+    double seconds = check->options->seconds > 0 ? check->options->seconds : SECONDS;
+    int ranks = library->size();
+    const char **hosts = calloc((size_t)ranks, sizeof(*hosts));
+    struct hvd_info_nodes nodes = {0};
+    int status =
+        hosts != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", ranks);
+
+    for (int rank = 0; rank < ranks && status == 0; rank++) {
+        hosts[rank] = library->host(rank);
+    }
+    if (status == 0) {
+        status = hvd_info_nodes_init(&nodes, hosts, ranks, err);
+    }
+    if (status == 0 && ranks > 1) { /* a lone rank has nobody to be compared with */
+        hvd_info_compute(seconds / 8, facts->values);
+        status = hvd_info_links(library, &nodes, seconds / 16, facts->values, err);
+    }
+    if (status == 0) {
+        status = gather_and_report(check, &nodes, facts, err);
+    }
+    hvd_info_nodes_finish(&nodes);
+    free(hosts);
+    return status;
+}
+
+static int start_and_check(const struct check *check, struct facts *facts,
+                           struct hvd_error *err)
+{
     struct hvd_error cause = {0};
-    int status = find_function(handle, "hvd_start_gather", &gather, err);
+    int64_t start_ns = hvd_clock_ns();
+    int status;
 
-    if (status == 0) {
-        status = find_function(handle, "hvd_free", &free_texts, err);
+    if (facts->start_status != 0) {
+        status = report_own(check, facts, "hvd.init() would fail here", err);
+        return status == 0 ? hvd_fail(err, HVD_ERR_STATE, "hvd.init() would fail here")
+                           : status;
     }
-    if (status != 0) {
-        return status;
+    if (check->library.init(&cause) != 0) {
+        status = report_own(check, facts, cause.text, err);
+        return status == 0 ? hvd_fail(err, HVD_ERR_STATE,
+                                      "hvd.init() would fail here: %s", cause.text)
+                           : status;
     }
-    status = gather(facts->text, timeout_ms, &all, &cause);
-    if (status == 0) {
-        status = report(all, err);
-        free_texts(all);
-        return status;
-    }
-    status = print_own(facts, err);
-    return status == 0 ? hvd_fail(err, HVD_ERR_STATE, "hvd.init() would fail here: %s",
-                                  cause.text)
-                       : status;
+    facts->values[HVD_INFO_INIT_S] = (double)(hvd_clock_ns() - start_ns) / 1e9;
+    status = check_job(check, facts, err);
+    check->library.shutdown();
+    return status;
 }
 
-int hvd_info_check(hvd_info_lookup lookup, struct hvd_error *err)
+int hvd_info_check(const struct hvd_info_check_options *options, hvd_info_lookup lookup,
+                   struct hvd_error *err)
 {
-    void *handle = open_library();
+    struct check check = {.options = options, .lookup = lookup};
     struct facts facts = {0};
-    int status = collect_facts(handle, lookup, &facts, err);
+    int status = hvd_info_library_open(&check.library, err);
 
-    if (status == 0 && facts.start_status == 0) {
-        status = exchange_facts(handle, &facts, read_limit(lookup), err);
+    if (status == 0) {
+        status = hvd_info_thresholds_read(options->thresholds, &check.thresholds, err);
+    }
+    if (status == 0) {
+        status = collect_facts(&check, &facts, err);
+    }
+    if (status == 0 && options->is_node) {
+        status = report_own(&check, &facts, NULL, err);
     } else if (status == 0) {
-        status = print_own(&facts, err);
-        status = status == 0 ? hvd_fail(err, HVD_ERR_STATE, "hvd.init() would fail here")
-                             : status;
+        status = start_and_check(&check, &facts, err);
     }
     free(facts.text);
     return status;

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests which pairs hvd-info --check measures, and which it blames. */
+#include "contrib/info/check/judge.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "contrib/info/check/pairs.h"
+#include "tests/tap.h"
+
+enum {
+    MOST = 9,
+    NODES = 4
+};
+
+/* Returns whether both members of each pair agree, no pair is in two rounds, and each
+ * member has a partner if there are two members. */
+static bool are_pairs_sound(int count)
+{
+    int met[MOST][MOST] = {0};
+    bool is_sound = true;
+
+    for (int me = 0; me < count; me++) {
+        int partners = 0;
+
+        for (int round = 0; round < HVD_INFO_ROUNDS; round++) {
+            int other = hvd_info_pairs_partner(me, count, round);
+
+            if (other >= 0) {
+                is_sound = is_sound && other < count && other != me && !met[me][other] &&
+                           hvd_info_pairs_partner(other, count, round) == me;
+                met[me][other] = 1;
+                partners++;
+            }
+        }
+        is_sound = is_sound && (count == 1 || partners > 0);
+    }
+    return is_sound;
+}
+
+static void test_pairs(void)
+{
+    for (int count = 1; count <= MOST; count++) {
+        tap_ok(are_pairs_sound(count), "%d members form pairs", count);
+    }
+}
+
+/* The numbers of four nodes with a rank each, with 10 GB/s on each link. */
+static void fill_values(double values[NODES][HVD_INFO_VALUES])
+{
+    for (int node = 0; node < NODES; node++) {
+        for (int i = 0; i < HVD_INFO_VALUES; i++) {
+            values[node][i] = NAN;
+        }
+        values[node][HVD_INFO_CORES] = 8;
+        for (int round = 0; round < HVD_INFO_ROUNDS; round++) {
+            values[node][HVD_INFO_LINK_GBS + round] = 10;
+        }
+    }
+}
+
+static void test_judge(void)
+{
+    const char *const hosts[] = {"n1", "n2", "n3", "n4"};
+    const char *const texts[] = {"UCX: 1\n", "UCX: 2\n", "UCX: 1\n", "UCX: 1\n"};
+    static const struct hvd_info_thresholds thresholds = {
+        .count = 2,
+        .items = {{"cpus", {1, true}, {NAN, false}}, {"link", {0.7, true}, {0.3, true}}}};
+    double values[NODES][HVD_INFO_VALUES];
+    struct hvd_info_findings findings = {0};
+    struct hvd_info_nodes nodes = {0};
+
+    fill_values(values);
+    values[1][HVD_INFO_CORES] = 4;
+    values[2][HVD_INFO_LINK_GBS] = 1;
+    hvd_info_nodes_init(&nodes, hosts, NODES, NULL);
+    tap_ok(hvd_info_judge(&nodes, values[0], &thresholds, &findings, NULL) == 0 &&
+               findings.count == 2,
+           "two checks have a finding each");
+    tap_ok(findings.items[0].level == HVD_INFO_YELLOW &&
+               strcmp(findings.items[0].nodes, "n2") == 0,
+           "a node with fewer cpus is a warning: %s", findings.items[0].nodes);
+    tap_ok(findings.items[1].level == HVD_INFO_RED &&
+               strcmp(findings.items[1].nodes, "n3 to n4") == 0 &&
+               findings.items[1].median == 10,
+           "a slow link is a fault: %s", findings.items[1].nodes);
+    hvd_info_findings_finish(&findings);
+    hvd_info_judge_texts(&nodes, texts, &findings, NULL);
+    tap_ok(findings.count == 1 && strcmp(findings.items[0].nodes, "n2") == 0 &&
+               strcmp(findings.items[0].check, "UCX") == 0,
+           "a node with another fact is a warning");
+    hvd_info_findings_finish(&findings);
+    hvd_info_nodes_finish(&nodes);
+}
+
+int main(void)
+{
+    test_pairs();
+    test_judge();
+    return tap_done();
+}
