@@ -630,21 +630,6 @@ const char *hvd_version(void); /* "0.1.0" */
  * Returns 0, or the status with which hvd_init would fail. */
 int hvd_start_describe(char *text, size_t size);
 
-/* The host of each rank, and the text that it has given to hvd_start_gather. */
-struct hvd_start_facts {
-    int rank; /* this rank */
-    int size;
-    const char *const *hosts; /* [size] */
-    const char *const *texts; /* [size] */
-};
-
-/* Finds the other ranks as hvd_init would, gives each of them this rank's text, and
- * leaves them again. Collective over the ranks of the launch. The texts should be short,
- * because every rank receives all of them. Fails as hvd_init does, within the time limit,
- * and with HVD_ERR_STATE after hvd_init. The caller frees *facts with hvd_free. */
-int hvd_start_gather(const char *text, int timeout_ms, struct hvd_start_facts **facts,
-                     struct hvd_error *err);
-
 /* Return the versions that GPU tensors would use on this machine: of CUDA, by its driver
  * (12040 is 12.4), and of NCCL (21803 is 2.18.3). 0: none can be used. They work before
  * hvd_init. */
