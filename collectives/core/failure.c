@@ -9,8 +9,9 @@
 #include "pmix_boot/boot.h"
 #include "pmix_boot/cause.h"
 
-/* How long the report of which rank died may take to arrive. */
-static const int64_t word_ns = 300000000;
+/* How long the report of which rank died may take to arrive: milliseconds, unless ranks
+ * share cores with many others. */
+static const int64_t word_ns = 2000000000;
 
 void hvd_failure_end_job(struct hvd_job *job, int culprit, int status, const char *text)
 {
