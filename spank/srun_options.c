@@ -6,9 +6,9 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "spank/slurm_numbers.h"
+#include "spank/slurm_pmix.h"
 
 static const char *const names[HVD_SPANK_SRUN_COUNT] = {
     [HVD_SPANK_SRUN_MPI] = "mpi",
@@ -138,5 +138,5 @@ bool hvd_spank_srun_options_know_pmix(const struct hvd_spank_srun_options *srun_
     }
     snprintf(path, sizeof(path), "%.*s/mpi_pmix.so", (int)(slash - library.dli_fname),
              library.dli_fname);
-    return access(path, R_OK) == 0;
+    return hvd_spank_slurm_pmix_works(path);
 }

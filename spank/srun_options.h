@@ -64,8 +64,8 @@ bool hvd_spank_srun_options_is_default(const struct hvd_spank_srun_options *srun
 /* Resets the options that hvd set, except those that the user has changed since. */
 void hvd_spank_srun_options_reset(struct hvd_spank_srun_options *srun_options);
 
-/* True when Slurm's plugins include one for PMIx; also true when that cannot be found
- * out. */
+/* True when Slurm's plugins include one for PMIx that finds its library; also true when
+ * that cannot be found out. */
 bool hvd_spank_srun_options_know_pmix(const struct hvd_spank_srun_options *srun_options);
 
 #endif
