@@ -29,8 +29,10 @@ static const int64_t shapes[] = {150, 6, 2400, 16, 48000, 120, 10080, 84, 840, 1
 enum {
     TENSORS = sizeof(shapes) / sizeof(shapes[0]),
     PARAMETERS = 61706,
-    WARM_STEPS = 10, /* until the agreement on a step is replayed */
 };
+
+/* until the agreement on a step is replayed */
+static const int64_t warm_steps = 10;
 
 static float gradients[PARAMETERS];
 
@@ -143,7 +145,7 @@ static int do_step(int64_t step, struct hvd_error *err)
     for (int64_t i = 0; i < PARAMETERS && status == 0; i++) {
         /* every second rank adds 1 */
         const double sum =
-            (double)((i + step) % 7) * hvd_size() + (double)(hvd_size() / 2);
+            (double)((i + step) % 7 * hvd_size() + (int64_t)(hvd_size() / 2));
 
         if (gradients[i] != (float)sum) {
             status = HVD_ERR_MISMATCH;
@@ -171,7 +173,7 @@ static int do_steps(const struct plan *plan, double *median_ms, struct hvd_error
 {
     double *times = calloc((size_t)plan->steps + 1, sizeof(*times));
     int status = times != NULL ? 0 : HVD_ERR_NOMEM;
-    int64_t first = plan->steps > 2 * WARM_STEPS ? WARM_STEPS : 0;
+    int64_t first = plan->steps > 2 * warm_steps ? warm_steps : 0;
 
     for (int64_t step = 0; step < plan->steps && status == 0; step++) {
         int64_t begin_ns = hvd_clock_ns();

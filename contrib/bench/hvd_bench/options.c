@@ -161,28 +161,28 @@ enum kind {
 
 static const struct option {
     const char *name;
-    enum kind kind;
     size_t member; /* the member that keeps the value */
+    enum kind kind;
     unsigned modes;
     enum bench_what what; /* the mode that the option selects */
     enum set set;
 } known[] = {
-    {"sizes", SIZES, MEMBER(sizes), MEASURE | TUNE, 0, 0},
-    {"dtype", NAMES, MEMBER(dtypes), MEASURE | EXPLAIN, 0, DTYPE},
-    {"op", NAMES, MEMBER(ops), MEASURE, 0, OP},
-    {"level", NAMES, MEMBER(levels), MEASURE, 0, LEVEL},
-    {"vs", NAMES, MEMBER(peers), MEASURE, 0, PEER},
-    {"blocks", BLOCKS, MEMBER(blocks), MEASURE | TUNE, 0, 0},
-    {"time", SECONDS, MEMBER(seconds), MEASURE | TUNE, 0, 0},
-    {"format", PRINTED, MEMBER(format), MEASURE, 0, FORMAT},
-    {"json", TEXT, MEMBER(json), MEASURE, 0, 0},
-    {"plot", TEXT, MEMBER(plot), MEASURE, 0, 0},
-    {"layout", TEXT, MEMBER(layout), EXPLAIN, 0, 0},
-    {"tune", TEXT, MEMBER(tune), TUNE, BENCH_TUNE, 0},
-    {"list", FLAG, 0, LIST, BENCH_EXPLAIN_LIST, 0},
-    {"explain", FLAG, 0, EXPLAIN | LIST, BENCH_EXPLAIN, 0},
-    {"help", FLAG, 0, ANY, BENCH_HELP, 0},
-    {"version", FLAG, 0, ANY, BENCH_VERSION, 0},
+    {"sizes", MEMBER(sizes), SIZES, MEASURE | TUNE, 0, 0},
+    {"dtype", MEMBER(dtypes), NAMES, MEASURE | EXPLAIN, 0, DTYPE},
+    {"op", MEMBER(ops), NAMES, MEASURE, 0, OP},
+    {"level", MEMBER(levels), NAMES, MEASURE, 0, LEVEL},
+    {"vs", MEMBER(peers), NAMES, MEASURE, 0, PEER},
+    {"blocks", MEMBER(blocks), BLOCKS, MEASURE | TUNE, 0, 0},
+    {"time", MEMBER(seconds), SECONDS, MEASURE | TUNE, 0, 0},
+    {"format", MEMBER(format), PRINTED, MEASURE, 0, FORMAT},
+    {"json", MEMBER(json), TEXT, MEASURE, 0, 0},
+    {"plot", MEMBER(plot), TEXT, MEASURE, 0, 0},
+    {"layout", MEMBER(layout), TEXT, EXPLAIN, 0, 0},
+    {"tune", MEMBER(tune), TEXT, TUNE, BENCH_TUNE, 0},
+    {"list", 0, FLAG, LIST, BENCH_EXPLAIN_LIST, 0},
+    {"explain", 0, FLAG, EXPLAIN | LIST, BENCH_EXPLAIN, 0},
+    {"help", 0, FLAG, ANY, BENCH_HELP, 0},
+    {"version", 0, FLAG, ANY, BENCH_VERSION, 0},
 };
 
 enum {

@@ -3,6 +3,7 @@
  * 0, which judges. */
 #include "contrib/info/check/check.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -286,6 +287,7 @@ static int report_own(const struct check *check, const struct facts *facts,
         return hvd_fail(err, HVD_ERR_SYS, "cannot find the name of this node: %m");
     }
     status = hvd_info_nodes_init(&nodes, hosts, 1, err);
+    assert(status != 0 || nodes.ranks == 1);
     if (status == 0 && cause == NULL) {
         status = report(check, &nodes, texts, facts->values, err);
     } else if (status == 0 && check->options->is_json) {
@@ -366,7 +368,7 @@ static int gather_and_report(const struct check *check,
         status = gather(&check->library, facts->values, HVD_INFO_VALUES, HVD_FLOAT64,
                         &values, err);
     }
-    if (status == 0 && check->library.rank() == 0) {
+    if (status == 0 && texts != NULL && values != NULL) { /* only rank 0 gets them */
         status = report_texts(check, nodes, texts, values, err);
     }
     check->library.free(texts);
@@ -383,15 +385,15 @@ static int check_job(const struct check *check, struct facts *facts,
     int ranks = library->size();
     const char **hosts = calloc((size_t)ranks, sizeof(*hosts));
     struct hvd_info_nodes nodes = {0};
-    int status =
-        hosts != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", ranks);
+    int status;
 
-    for (int rank = 0; rank < ranks && status == 0; rank++) {
+    if (hosts == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", ranks);
+    }
+    for (int rank = 0; rank < ranks; rank++) {
         hosts[rank] = library->host(rank);
     }
-    if (status == 0) {
-        status = hvd_info_nodes_init(&nodes, hosts, ranks, err);
-    }
+    status = hvd_info_nodes_init(&nodes, hosts, ranks, err);
     if (status == 0 && ranks > 1) { /* a lone rank has nobody to be compared with */
         hvd_info_compute(seconds / 8, facts->values);
         status = hvd_info_links(library, &nodes, seconds / 16, facts->values, err);

@@ -299,9 +299,9 @@ static int add_level(struct judge *judge, const struct rule *rule, double median
                 judge->ranks[judge->nodes->ranks * HVD_INFO_ROUNDS + named++] = rank;
             }
         }
-        return hvd_info_findings_add(judge->nodes,
-                                     &judge->ranks[judge->nodes->ranks * HVD_INFO_ROUNDS],
-                                     named, &worst, judge->findings, err);
+        return hvd_info_findings_add(
+            judge->nodes, &judge->ranks[(size_t)judge->nodes->ranks * HVD_INFO_ROUNDS],
+            named, &worst, judge->findings, err);
     }
     return hvd_info_findings_add(judge->nodes, judge->ranks, count, &worst,
                                  judge->findings, err);
@@ -351,12 +351,14 @@ int hvd_info_judge(const struct hvd_info_nodes *nodes, const double *values,
                           .samples = calloc(room, sizeof(*judge.samples)),
                           .ranks = calloc(2 * room, sizeof(*judge.ranks)),
                           .findings = findings};
-    int status = firsts != NULL && judge.samples != NULL && judge.ranks != NULL
-                     ? 0
-                     : hvd_fail(err, HVD_ERR_NOMEM, "no memory for %zu values", room);
+    int status = 0;
 
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && status == 0; i++) {
-        status = apply_rule(&judge, &rules[i], err);
+    if (firsts == NULL || judge.samples == NULL || judge.ranks == NULL) {
+        status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for %zu values", room);
+    } else {
+        for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && status == 0; i++) {
+            status = apply_rule(&judge, &rules[i], err);
+        }
     }
     free(firsts);
     free(judge.samples);
@@ -414,10 +416,11 @@ int hvd_info_judge_texts(const struct hvd_info_nodes *nodes, const char *const *
                          struct hvd_info_findings *findings, struct hvd_error *err)
 {
     int *ranks = calloc((size_t)nodes->ranks, sizeof(*ranks));
-    int status = ranks != NULL ? 0
-                               : hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks",
-                                          nodes->ranks);
+    int status = 0;
 
+    if (ranks == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", nodes->ranks);
+    }
     for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]) && status == 0; i++) {
         const struct hvd_info_finding finding = {
             .level = HVD_INFO_YELLOW,
