@@ -41,10 +41,11 @@ checksum()
 }
 
 # Lists everything on this machine that a cluster could leave behind, without this shell and its commands.
+# A process in brackets has already freed its memory and closed its files: it ends as soon as it gets the CPU.
 machine()
 {
     ps -e -o stat=,args= >"$work/processes"
-    grep -vF -e "$0" -e 'ps -e -o' "$work/processes" | grep -v '^Z'
+    grep -vF -e "$0" -e 'ps -e -o' "$work/processes" | grep -v -e '^Z' -e '^[^ ]* *\[[^]]*\]$'
     cat /proc/self/mountinfo /proc/sys/kernel/hostname /proc/sysvipc/{shm,sem,msg}
     ip -brief link | cut -d ' ' -f 1
     find /sys/fs/cgroup -maxdepth 3 \( -name "hvd-$(checksum 1)-*" -o -name "hvd-$(checksum 2)-*" \)
