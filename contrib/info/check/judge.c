@@ -68,6 +68,7 @@ struct judge {
     const int *firsts; /* the first rank of each node */
     struct sample *samples;
     int count;
+    bool *is_named; /* by rank */
     int *ranks;
     struct hvd_info_findings *findings;
 };
@@ -251,20 +252,17 @@ static int add_link(struct judge *judge, const struct sample *sample,
     return hvd_info_findings_add(nodes, NULL, 0, &finding, judge->findings, err);
 }
 
-static int compare_ranks(const void *left, const void *right)
-{
-    return *(const int *)left - *(const int *)right;
-}
-
 /* Adds one finding for all samples of a level; for links, one each. Samples are sorted by
  * their values. */
 static int add_level(struct judge *judge, const struct rule *rule, double median,
                      enum hvd_info_level level, struct hvd_error *err)
 {
+    const struct hvd_info_nodes *nodes = judge->nodes;
     struct hvd_info_finding worst = {0};
     int count = 0;
     int status = 0;
 
+    memset(judge->is_named, 0, (size_t)nodes->ranks * sizeof(*judge->is_named));
     for (int i = 0; i < judge->count && status == 0; i++) {
         const struct sample *sample =
             &judge->samples[rule->is_cost ? judge->count - 1 - i : i];
@@ -280,31 +278,23 @@ static int add_level(struct judge *judge, const struct rule *rule, double median
         if (count == 0) {
             worst = finding;
         }
-        judge->ranks[count++] = sample->rank;
+        judge->is_named[sample->rank] = true;
+        count++;
     }
     if (count == 0 || status != 0) {
         return status;
     }
-    qsort(judge->ranks, (size_t)count, sizeof(*judge->ranks), compare_ranks);
-    if (rule->scope != SCOPE_RANK) { /* a node has faults as a whole */
-        int named = 0;
-
-        for (int rank = 0, i = 0; rank < judge->nodes->ranks; rank++) {
-            int first = judge->firsts[judge->nodes->node_of[rank]];
-
-            for (i = 0; i < count && judge->ranks[i] != first;) {
-                i++;
-            }
-            if (i < count) {
-                judge->ranks[judge->nodes->ranks * HVD_INFO_ROUNDS + named++] = rank;
-            }
+    count = 0;
+    for (int rank = 0; rank < nodes->ranks; rank++) {
+        /* unless ranks are compared, all ranks of a node share its fault */
+        if (judge->is_named[rule->scope == SCOPE_RANK
+                                ? rank
+                                : judge->firsts[nodes->node_of[rank]]]) {
+            judge->ranks[count++] = rank;
         }
-        return hvd_info_findings_add(
-            judge->nodes, &judge->ranks[(size_t)judge->nodes->ranks * HVD_INFO_ROUNDS],
-            named, &worst, judge->findings, err);
     }
-    return hvd_info_findings_add(judge->nodes, judge->ranks, count, &worst,
-                                 judge->findings, err);
+    return hvd_info_findings_add(nodes, judge->ranks, count, &worst, judge->findings,
+                                 err);
 }
 
 static int apply_rule(struct judge *judge, const struct rule *rule, struct hvd_error *err)
@@ -349,11 +339,14 @@ int hvd_info_judge(const struct hvd_info_nodes *nodes, const double *values,
                           .thresholds = thresholds,
                           .firsts = firsts,
                           .samples = calloc(room, sizeof(*judge.samples)),
-                          .ranks = calloc(2 * room, sizeof(*judge.ranks)),
+                          .is_named =
+                              calloc((size_t)nodes->ranks, sizeof(*judge.is_named)),
+                          .ranks = calloc((size_t)nodes->ranks, sizeof(*judge.ranks)),
                           .findings = findings};
     int status = 0;
 
-    if (firsts == NULL || judge.samples == NULL || judge.ranks == NULL) {
+    if (firsts == NULL || judge.samples == NULL || judge.is_named == NULL ||
+        judge.ranks == NULL) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for %zu values", room);
     } else {
         for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && status == 0; i++) {
@@ -362,6 +355,7 @@ int hvd_info_judge(const struct hvd_info_nodes *nodes, const double *values,
     }
     free(firsts);
     free(judge.samples);
+    free(judge.is_named);
     free(judge.ranks);
     return status;
 }
