@@ -89,6 +89,17 @@ static bool is_tuned(int fd)
            option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT) == HVD_SOCKET_DEAD_AFTER_MS;
 }
 
+/* Returns the seconds after which an idle connection to a silent host ends. */
+static int seconds_of_silence(int fd)
+{
+    const int limit_ms = option_of(fd, IPPROTO_TCP, TCP_USER_TIMEOUT);
+
+    return limit_ms > 0 ? limit_ms / 1000
+                        : option_of(fd, IPPROTO_TCP, TCP_KEEPIDLE) +
+                              option_of(fd, IPPROTO_TCP, TCP_KEEPINTVL) *
+                                  option_of(fd, IPPROTO_TCP, TCP_KEEPCNT);
+}
+
 static bool has_port(int fd, const struct hvd_ip *ip, uint16_t port)
 {
     struct sockaddr_in address = {0};
@@ -121,6 +132,9 @@ static void test_connect(const struct hvd_socket_address *place, const char *whe
     tap_ok(is_tuned(fd) && is_tuned(other), "both ends notice a host that vanishes");
     tap_ok(!hvd_socket_wait(other, POLLIN, hvd_clock_ms() + 20),
            "waiting ends at its deadline");
+    hvd_socket_be_patient(other);
+    tap_ok(seconds_of_silence(fd) < 5 && seconds_of_silence(other) >= 30,
+           "a patient end takes a host that is silent for 30 s for a busy one");
     close(fd);
     close(other);
     close(listening);
