@@ -249,7 +249,7 @@ static int wait_for_answers(struct hvd_collect *collect, const struct timespec *
     return missing;
 }
 
-static bool was_stopped(struct hvd_collect *collect)
+bool hvd_collect_was_stopped(struct hvd_collect *collect)
 {
     bool is_stopped;
 
@@ -264,6 +264,16 @@ void hvd_collect_stop(struct hvd_collect *collect)
     pthread_mutex_lock(&collect->lock);
     collect->is_stopped = true;
     pthread_cond_signal(&collect->changed);
+    pthread_mutex_unlock(&collect->lock);
+}
+
+void hvd_collect_reopen(struct hvd_collect *collect)
+{
+    pthread_mutex_lock(&collect->lock);
+    for (int i = 0; i < collect->size; i++) {
+        collect->answers[i].is_awaited = false;
+    }
+    collect->awaited = 0;
     pthread_mutex_unlock(&collect->lock);
 }
 
@@ -282,7 +292,7 @@ int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms)
     deadline = after_ms(start, timeout_ms);
     ask_missing(collect);
     missing = wait_for_answers(collect, &deadline);
-    while (missing > 0 && !is_past(&deadline) && !was_stopped(collect)) {
+    while (missing > 0 && !is_past(&deadline) && !hvd_collect_was_stopped(collect)) {
         struct timespec pause = after_ms((struct timespec){0}, pause_ms);
 
         nanosleep(&pause, NULL);
@@ -301,6 +311,20 @@ bool hvd_collect_has(const struct hvd_collect *collect, int index)
 pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int index)
 {
     return collect->answers[index].status;
+}
+
+bool hvd_collect_misses_local(struct hvd_collect *collect)
+{
+    bool is_missing = false;
+
+    pthread_mutex_lock(&collect->lock);
+    for (int i = 0; i < collect->size; i++) {
+        const struct answer *answer = &collect->answers[i];
+
+        is_missing = is_missing || (answer->is_at_once && answer->blob.data == NULL);
+    }
+    pthread_mutex_unlock(&collect->lock);
+    return is_missing;
 }
 
 bool hvd_collect_is_silent(struct hvd_collect *collect)

@@ -35,13 +35,21 @@ struct hvd_collect *hvd_collect_create(const pmix_proc_t *self, const char *key,
  * committed. Returns the number of missing ranks. */
 int hvd_collect_run(struct hvd_collect *collect, int fence_ms, int timeout_ms);
 
-/* Makes run return early. Any thread may call it. */
+/* Makes run return early, now and when it is called again. Any thread may call it. */
 void hvd_collect_stop(struct hvd_collect *collect);
+bool hvd_collect_was_stopped(struct hvd_collect *collect);
+
+/* Call it after PMIx was finalized and opened again, before run is called again: no
+ * answer will come to the questions that were open. The values stay. */
+void hvd_collect_reopen(struct hvd_collect *collect);
 
 /* After run: return whether the value of the rank at this index arrived, and the PMIx
  * status of the last attempt to get it. */
 bool hvd_collect_has(const struct hvd_collect *collect, int index);
 pmix_status_t hvd_collect_status(const struct hvd_collect *collect, int index);
+
+/* After run: returns whether the value of a rank of this node is missing. */
+bool hvd_collect_misses_local(struct hvd_collect *collect);
 
 /* After run: returns whether the server left questions about ranks of its own node
  * unanswered, which it should answer at once. Missing ranks may then exist after all. */

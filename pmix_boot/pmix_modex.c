@@ -33,12 +33,17 @@
 /* Time limit of a fence on a single node, where it costs little to ask for each value. */
 #define LOCAL_FENCE_MS 50
 
+/* For a list of ranks: how long to ask for values of this node before PMIx is opened
+ * again. The time doubles with each attempt. */
+#define REOPEN_MS 1000
+
 /* The state of a modex. */
 struct round {
     pmix_proc_t self;
     bool is_first; /* the first round of this process */
     /* unique to the round, so that old values are never taken for new ones */
     char key[48];
+    struct hvd_blob mine; /* borrowed */
     const int *ranks; /* [size] ranks of the launch; NULL: all */
     int rank; /* index of this rank in the list */
     int size;
@@ -100,9 +105,9 @@ static int get_number(const pmix_proc_t *self, const char *key, int fallback)
     return number;
 }
 
-static int publish_blob(const struct round *round, const struct hvd_blob *mine,
-                        struct hvd_error *err)
+static int publish_blob(const struct round *round, struct hvd_error *err)
 {
+    const struct hvd_blob *mine = &round->mine;
     pmix_value_t value = {.type = PMIX_BYTE_OBJECT};
     pmix_status_t status;
 
@@ -218,18 +223,74 @@ static void *stop_collect(void *argument)
     return NULL;
 }
 
-/* Returns the number of missing ranks. Without the thread, it waits until the time is
- * up. */
-static int collect_values(struct round *round)
+static int open_pmix(struct round *round, struct hvd_error *err)
+{
+    pmix_status_t status;
+
+    hvd_launch_need_home();
+    status = PMIx_Init(&round->self, NULL, 0);
+    return status == PMIX_SUCCESS ? 0 : fail_open(status, err);
+}
+
+/* Finalizes and opens PMIx, and publishes the value again. */
+static int reopen(struct round *round, struct hvd_error *err)
+{
+    int status;
+
+    PMIx_Finalize(NULL, 0);
+    hvd_collect_reopen(round->collect);
+    status = open_pmix(round, err);
+    return status == 0 ? publish_blob(round, err) : status;
+}
+
+/* Collects the values of a list of ranks, and stores the number of missing ranks.
+ *
+ * A client that connected before the server removed its memory (see outlive_cleanup)
+ * never sees values that ranks of its node publish afterwards, and they never see its
+ * value. It cannot tell this from ranks that are late, so it connects anew from time to
+ * time. Values that it has found stay. */
+static int collect_list(struct round *round, int *missing, struct hvd_error *err)
+{
+    int left_ms = round->timeout_ms;
+    int status = 0;
+
+    for (int ms = REOPEN_MS; status == 0; ms *= 2) {
+        int limit_ms = ms < left_ms ? ms : left_ms;
+
+        *missing = hvd_collect_run(round->collect, 0, limit_ms);
+        left_ms -= limit_ms;
+        if (*missing == 0 || left_ms == 0 || hvd_collect_was_stopped(round->collect)) {
+            return 0;
+        }
+        if (hvd_collect_misses_local(round->collect)) {
+            status = reopen(round, err);
+        }
+    }
+    return status;
+}
+
+static int collect_values(struct round *round, int *missing, struct hvd_error *err)
+{
+    if (round->ranks != NULL) {
+        return collect_list(round, missing, err);
+    }
+    *missing = hvd_collect_run(round->collect, choose_fence_ms(round), round->timeout_ms);
+    return 0;
+}
+
+/* Collects the values until the caller gives up. Without the thread, it waits until the
+ * time is up. */
+static int collect_unless_stopped(struct round *round, int *missing,
+                                  struct hvd_error *err)
 {
     pthread_t thread;
     bool has_thread;
-    int missing;
+    int status;
 
     round->collected_fd = eventfd(0, EFD_CLOEXEC);
     has_thread = round->collected_fd >= 0 &&
                  pthread_create(&thread, NULL, stop_collect, round) == 0;
-    missing = hvd_collect_run(round->collect, choose_fence_ms(round), round->timeout_ms);
+    status = collect_values(round, missing, err);
     if (has_thread) {
         (void)eventfd_write(round->collected_fd, 1);
         pthread_join(thread, NULL);
@@ -237,20 +298,24 @@ static int collect_values(struct round *round)
     if (round->collected_fd >= 0) {
         close(round->collected_fd);
     }
-    return missing;
+    return status;
 }
 
 static int gather_round(struct round *round, struct hvd_modex *out, struct hvd_error *err)
 {
     struct hvd_blob *blobs;
-    int missing;
+    int missing = round->size;
+    int status;
 
     round->collect =
         hvd_collect_create(&round->self, round->key, round->ranks, round->size);
     if (round->collect == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", round->size);
     }
-    missing = collect_values(round);
+    status = collect_unless_stopped(round, &missing, err);
+    if (status < 0) {
+        return status;
+    }
     if (missing > 0) {
         return fail_missing(round, round->size - missing, err);
     }
@@ -260,15 +325,6 @@ static int gather_round(struct round *round, struct hvd_modex *out, struct hvd_e
     }
     *out = (struct hvd_modex){round->rank, round->size, blobs};
     return 0;
-}
-
-static int open_pmix(struct round *round, struct hvd_error *err)
-{
-    pmix_status_t status;
-
-    hvd_launch_need_home();
-    status = PMIx_Init(&round->self, NULL, 0);
-    return status == PMIX_SUCCESS ? 0 : fail_open(status, err);
 }
 
 /* Finalizes and opens PMIx as often as the node has ranks. After so many clients have
@@ -292,8 +348,10 @@ static int outlive_cleanup(struct round *round, struct hvd_error *err)
 int hvd_pmix_modex(const struct hvd_modex_query *query, const struct hvd_modex_key *key,
                    int stop_fd, struct hvd_modex *out, struct hvd_error *err)
 {
-    struct round round = {
-        .is_first = key->is_first, .timeout_ms = query->timeout_ms, .stop_fd = stop_fd};
+    struct round round = {.is_first = key->is_first,
+                          .mine = query->mine,
+                          .timeout_ms = query->timeout_ms,
+                          .stop_fd = stop_fd};
     int status = check_version(err);
 
     if (status == 0) {
@@ -309,7 +367,7 @@ int hvd_pmix_modex(const struct hvd_modex_query *query, const struct hvd_modex_k
              key->number);
     status = find_place(&round, query, err);
     if (status == 0) {
-        status = publish_blob(&round, &query->mine, err);
+        status = publish_blob(&round, err);
     }
     if (status == 0) {
         status = gather_round(&round, out, err);

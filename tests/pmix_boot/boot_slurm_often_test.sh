@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Boots under Slurm's PMIx on two nodes: with ranks that are late or never come, hundreds of times in one
 # step, and with some of the step's ranks.
-# usage: boot_slurm_often_test.sh BOOT_CLIENT HVD_BOOT
+# usage: boot_slurm_often_test.sh BOOT_CLIENT HVD_BOOT EARLY_CLIENT
+# EARLY_CLIENT is the library of early_client.c.
 # shellcheck disable=SC2016,SC2154 # $ expands inside; home, work and prefix come from harness.sh
 . "$(dirname "$0")/../cluster/harness.sh"
 . "$(dirname "$0")/slurm.sh"
+early_client=$3
 
 # missing_ranks RANK HOST: that rank does not boot, and ends after the others. It waits until each of them
 # has reported through a pipe that it holds a shared lock, then until all have ended and released the lock.
@@ -86,6 +88,20 @@ some_of_the_ranks()
         '^regrouped 60 wrong 0 '
 }
 
+# The server removes its memory while rank 0 is connected. Without connecting anew, rank 0 would never find the
+# value of rank 1, which has found that of rank 0 and moves on.
+stale_view()
+{
+    cp "$early_client" "$home/early_client.so"
+    chmod a+rx "$home/early_client.so"
+    : >"$home/regroups"
+    said step --mpi=pmix -N 2 -n 4 --ntasks-per-node=2 sh -c 'if [ $SLURM_PROCID = 0 ]; then
+            export LD_PRELOAD='"$home"'/early_client.so HVD_TEST_EARLY_CLIENT=early
+        fi
+        exec ./boot_client regroup 4 regroups'
+    counts 'a rank whose view of its node is stale finds the others' 4 '^regrouped 4 wrong 0 '
+}
+
 mkfifo "$home/up"
 chmod a+rw "$home/up"
 missing_ranks 1 n1
@@ -93,6 +109,7 @@ missing_ranks 3 n2
 missing_nodes
 late_rank
 some_of_the_ranks
+stale_view
 : >"$home/counter" # the counter of `cycles` starts at 0
 again_and_again
 tap_done
