@@ -360,11 +360,16 @@ end_builds()
 
 # --- all of it ---
 
-# phase NAME COMMAND...: runs COMMAND and records its time for the table at the end.
+# The phases that follow, if they are known.
+left=
+
+# phase NAME COMMAND...: runs COMMAND, and records its time for the table at the end.
 phase()
 {
     local name=$1 TIMEFORMAT="$1 %R %U %S"
     shift
+    left=${left#"$name"} left=${left# }
+    echo "== $name, $((SECONDS / 60)) min since the start${left:+; left: $left}"
     { time "$@" 2>&3; } 3>&2 2>>"$results/phases"
 }
 
@@ -412,6 +417,7 @@ run_suite()
 # Runs all tests outside the suite `more` together: tests that wait leave the CPU to tests that compute.
 run_short()
 {
+    left='format clang gcc tests'
     phase format check_format
     phase clang build_clang
     phase gcc install_plain
@@ -421,6 +427,7 @@ run_short()
 
 run_all()
 {
+    left='format clang gcc tests frameworks builds sanitized threads fuzz analysis'
     make_environments &
     phase format check_format
     phase clang build_clang
@@ -487,6 +494,7 @@ main()
     all) run_all ;;
     distros*) phase distros distros "${@:2}" ;;
     *)
+        left=$*
         for suite in "$@"; do
             phase "$suite" run_suite "$suite"
         done

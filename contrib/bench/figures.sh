@@ -8,7 +8,8 @@
 #   nodes     the same between two nodes of one rank (two_nodes.sh)
 #   training  steps of trainings with hvd, with DDP, and with Horovod if horovod_env.sh has built it
 #
-# OUT/NAME.txt has the output, with the command on top; tables are also written as JSON, PNG and SVG.
+# OUT/NAME.txt has the output, with the command on top; tables are also written as JSON, PNG and SVG. Each
+# measurement begins with a line of what runs, what is done and for how long, and what is left.
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
@@ -16,18 +17,27 @@ build=$(readlink -f "$1") out=$2
 shift 2
 parts=("$@")
 [ $# -gt 0 ] || parts=(node nodes training)
-mkdir "$out"
-out=$(readlink -f "$out")
 bench=$build/contrib/bench/hvd_bench/hvd-bench
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-bench
 # Gives this shell's group precedence over other work on the machine.
 echo -20 >/proc/self/autogroup 2>/dev/null || true
+
+declare -A measurements=([node]=1 [nodes]=1 [training]=4)
+total=0 begun=0
+for part in "${parts[@]}"; do
+    [ -n "${measurements[$part]-}" ] || { echo "figures.sh: no part '$part', parts are node, nodes, training" >&2 && exit 2; }
+    total=$((total + measurements[$part]))
+done
+mkdir "$out"
+out=$(readlink -f "$out")
 
 # record NAME COMMAND...: prints the output and keeps it. A part that fails does not end the others.
 record()
 {
     local name=$1
     shift
+    begun=$((begun + 1))
+    echo "== $name: measurement $begun of $total, $((SECONDS / 60)) min since the start"
     {
         echo "\$ $*"
         "$@" 2>&1 || echo "failed with status $?"
