@@ -109,6 +109,15 @@ static void bus_id(char *id, size_t bytes, int device)
              (unsigned)device & 0xff);
 }
 
+HVD_EXPORT int cuDeviceGetName(char *name, int bytes, int device)
+{
+    const char *chosen = getenv("FAKE_GPU_MODEL");
+
+    (void)device;
+    snprintf(name, (size_t)bytes, "%s", chosen != NULL ? chosen : "Stand-in");
+    return fake_gpu_fails("cuDeviceGetName") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
+}
+
 HVD_EXPORT int cuDeviceGetPCIBusId(char *id, int bytes, int device)
 {
     bus_id(id, (size_t)bytes, device);

@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# info_check.sh HVD_INFO LIBHVD MODULE FAKES OLD_FAKES PROFILER MODULE_WITH_KERNELS KERNELS: hvd-info --check prints
+# info_check.sh HVD_INFO LIBHVD MODULE FAKES OLD_FAKES PROFILER MODULE_WITH_KERNELS KERNELS HVDRUN: hvd-info --check prints
 # the right lines with stand-ins for CUDA and NCCL, without NCCL, with libraries that are too old, and without the
 # GPU module. KERNELS is the text that --check prints for the kernels in MODULE. MODULE_WITH_KERNELS has kernels for
-# the stand-in's GPU.
-info=$1 fakes=$4 old=$5 profiler=$6 with_kernels=$7 kernels=$8
+# the stand-in's GPU. Without HVDRUN the tests with two ranks are left out.
+info=$1 fakes=$4 old=$5 profiler=$6 with_kernels=$7 kernels=$8 hvdrun=$9
 export HVD_LIBRARY="$2" HVD_GPU_MODULE="$3"
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
@@ -89,4 +89,28 @@ options="--node --thresholds $work/shm.conf"
 says node_alone_does_not_start 1 "^$(hostname): red: shm: " LD_LIBRARY_PATH="$fakes" "$no_gpu" OMPI_COMM_WORLD_SIZE=4
 options="--thresholds $work/bad.conf"
 says wrong_threshold_is_named 2 "bad.conf line 1: expected NAME YELLOW RED" LD_LIBRARY_PATH="$fakes"
+
+# The limits of this file are for GPUs of one model; no number of the stand-in is that large.
+printf 'gpu_pair_NVIDIA_A100-SXM 1e9 1e8\n' >"$work/gpus.conf"
+options="--seconds 1 --thresholds $work/gpus.conf"
+
+# two_say PROMISE STATUS PATTERN [VARIABLE=VALUE...]: the same on two ranks, each with a GPU.
+two_say()
+{
+    promise=$1 status=$2 pattern=$3
+    shift 3
+    # shellcheck disable=SC2086 # options
+    env LD_LIBRARY_PATH="$fakes" HVD_GPU_MODULE="$with_kernels" "$@" "$hvdrun" -np 2 "$info" --check $options >"$work/out" 2>&1
+    [ $? -eq "$status" ] && grep -q "$pattern" "$work/out"
+    report $? "$promise"
+}
+
+if [ -n "$hvdrun" ]; then
+    two_say gpus_of_a_node_exchange_messages 0 "^$(hostname): green: gpu_pair: [0-9.e-]* GB/s"
+    two_say gpus_reduce 0 "^$(hostname): green: gpu_allreduce: [0-9.e-]* GB/s"
+    two_say pinned_memory_is_copied 0 "^$(hostname): green: gpu_copy: [0-9.e-]* GB/s"
+    two_say nvlink_that_is_not_used_is_a_fault 1 \
+        "^$(hostname): red: gpu_pair: .* the limit is 100000000: check NVLink" FAKE_GPU_MODEL='NVIDIA A100-SXM4-40GB'
+    two_say a_rank_without_a_gpu_ends_no_check 0 "^$(hostname): green: allreduce: " FAKE_GPU_COUNT=0 "$no_gpu"
+fi
 tap_done

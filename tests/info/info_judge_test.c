@@ -74,7 +74,7 @@ static void test_judge(void)
     values[1][HVD_INFO_CORES] = 4;
     values[2][HVD_INFO_LINK_GBS] = 1;
     hvd_info_nodes_init(&nodes, hosts, NODES, NULL);
-    tap_ok(hvd_info_judge(&nodes, values[0], &thresholds, &findings, NULL) == 0 &&
+    tap_ok(hvd_info_judge(&nodes, values[0], texts, &thresholds, &findings, NULL) == 0 &&
                findings.count == 2,
            "two checks have a finding each");
     tap_ok(findings.items[0].level == HVD_INFO_YELLOW &&
@@ -93,9 +93,46 @@ static void test_judge(void)
     hvd_info_nodes_finish(&nodes);
 }
 
+/* Four ranks with GPUs of these models, all of which reach 20 GB/s. */
+static void test_nvlink(void)
+{
+    const char *const hosts[] = {"n1", "n1", "n1", "n1"};
+    const char *const texts[] = {"GPU model: NVIDIA A100-SXM4-40GB\n",
+                                 "GPU model: NVIDIA A100-PCIE-40GB\n",
+                                 "GPU model: NVIDIA H100 80GB HBM3\n", "kernel: 6\n"};
+    static const struct hvd_info_thresholds thresholds = {
+        .count = 3,
+        .items = {{"gpu_pair_NVIDIA_A", {1, false}, {NAN, false}},
+                  {"gpu_pair_NVIDIA_A100-SXM", {150, false}, {30, false}},
+                  {"gpu_pair_NVIDIA_H100_80GB", {200, false}, {NAN, false}}}};
+    double values[NODES][HVD_INFO_VALUES];
+    struct hvd_info_findings findings = {0};
+    struct hvd_info_nodes nodes = {0};
+
+    for (int rank = 0; rank < NODES; rank++) {
+        for (int i = 0; i < HVD_INFO_VALUES; i++) {
+            values[rank][i] = i == HVD_INFO_GPU_PAIR_GBS ? 20 : NAN;
+        }
+    }
+    hvd_info_nodes_init(&nodes, hosts, NODES, NULL);
+    tap_ok(hvd_info_judge(&nodes, values[0], texts, &thresholds, &findings, NULL) == 0 &&
+               findings.count == 2,
+           "GPUs are compared with the limits of their own model");
+    tap_ok(findings.items[0].level == HVD_INFO_RED && findings.items[0].limit == 30 &&
+               strcmp(findings.items[0].nodes, "n1 (rank 0)") == 0,
+           "the longest name that matches a model counts: %s", findings.items[0].nodes);
+    tap_ok(findings.items[1].level == HVD_INFO_YELLOW &&
+               findings.items[1].limit == 200 &&
+               strcmp(findings.items[1].nodes, "n1 (rank 2)") == 0,
+           "_ stands for a space: %s", findings.items[1].nodes);
+    hvd_info_findings_finish(&findings);
+    hvd_info_nodes_finish(&nodes);
+}
+
 int main(void)
 {
     test_pairs();
     test_judge();
+    test_nvlink();
     return tap_done();
 }

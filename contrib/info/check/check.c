@@ -12,6 +12,7 @@
 
 #include "contrib/info/check/compute.h"
 #include "contrib/info/check/fold.h"
+#include "contrib/info/check/gpu.h"
 #include "contrib/info/check/judge.h"
 #include "contrib/info/check/library.h"
 #include "contrib/info/check/links.h"
@@ -112,6 +113,7 @@ static int collect_facts(const struct check *check, struct facts *facts,
 {
     char start[TEXT_BYTES] = "";
     char gpus[TEXT_BYTES] = "";
+    char model[HVD_INFO_GPU_MODEL_BYTES];
     const char *gpu_fact = NULL;
     int status;
     FILE *out;
@@ -140,6 +142,10 @@ static int collect_facts(const struct check *check, struct facts *facts,
               out);
     }
     hvd_info_node_read(check->lookup, facts->values, out);
+    hvd_info_gpu_model(model);
+    if (model[0] != '\0') {
+        fprintf(out, "GPU model: %s\n", model);
+    }
     fprintf(out, "%s%s", gpus, gpu_fact);
     return fclose(out) == 0
                ? 0
@@ -248,7 +254,7 @@ static int report(const struct check *check, const struct hvd_info_nodes *nodes,
     int status = hvd_info_judge_texts(nodes, texts, &findings, err);
 
     if (status == 0) {
-        status = hvd_info_judge(nodes, values, &check->thresholds, &findings, err);
+        status = hvd_info_judge(nodes, values, texts, &check->thresholds, &findings, err);
     }
     if (status == 0) {
         status = judge_usable(nodes, texts, &findings, err);
@@ -376,7 +382,28 @@ static int gather_and_report(const struct check *check,
     return status;
 }
 
-/* Measures and reports, among the ranks of a job that has started. */
+/* Measures the cores, links and GPUs of this rank for about as many seconds, together
+ * with the other ranks. */
+static int measure(const struct hvd_info_library *library,
+                   const struct hvd_info_nodes *nodes, double seconds, double *values,
+                   struct hvd_error *err)
+{
+    struct hvd_info_gpu gpu;
+    int status;
+
+    hvd_info_compute(seconds / 8, values);
+    status = hvd_info_links(library, nodes, seconds / 16, values, err);
+    if (status != 0) {
+        return status;
+    }
+    hvd_info_gpu_open(&gpu, hvd_info_links_local_number(nodes, library->rank()));
+    hvd_info_gpu_measure(&gpu, seconds / 16, values);
+    status = hvd_info_links_gpus(library, nodes, &gpu, seconds / 16, values, err);
+    hvd_info_gpu_close(&gpu);
+    return status;
+}
+
+/* Reports, among the ranks of a job that has started, and measures first. */
 static int check_job(const struct check *check, struct facts *facts,
                      struct hvd_error *err)
 {
@@ -395,8 +422,7 @@ static int check_job(const struct check *check, struct facts *facts,
     }
     status = hvd_info_nodes_init(&nodes, hosts, ranks, err);
     if (status == 0 && ranks > 1) { /* a lone rank has nobody to be compared with */
-        hvd_info_compute(seconds / 8, facts->values);
-        status = hvd_info_links(library, &nodes, seconds / 16, facts->values, err);
+        status = measure(library, &nodes, seconds, facts->values, err);
     }
     if (status == 0) {
         status = gather_and_report(check, &nodes, facts, err);

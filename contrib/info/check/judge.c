@@ -39,6 +39,14 @@ static const struct rule {
      "check the memory modules, and look for other programs on the node"},
     {"local", HVD_INFO_LOCAL_GBS, SCOPE_RANK, false, "GB/s",
      "check the binding of the ranks of the node"},
+    {"gpu_memory", HVD_INFO_GPU_USED_MIB, SCOPE_RANK, true, "MiB of GPU memory in use",
+     "look for processes that an earlier job has left on the GPU"},
+    {"gpu_copy", HVD_INFO_GPU_COPY_GBS, SCOPE_RANK, false, "GB/s",
+     "see whether PCIe has lost lanes or speed (nvidia-smi -q), and check the binding"},
+    {"gpu_pair", HVD_INFO_GPU_PAIR_GBS, SCOPE_RANK, false, "GB/s",
+     "check NVLink (nvidia-smi nvlink --status) and what NCCL uses (NCCL_DEBUG=INFO)"},
+    {"gpu_allreduce", HVD_INFO_GPU_ALLREDUCE_GBS, SCOPE_RANK, false, "GB/s",
+     "look at the links"},
     {"link", HVD_INFO_LINK_GBS, SCOPE_LINK, false, "GB/s",
      "check cable, card, MTU and cpu clock"},
     {"allreduce", HVD_INFO_ALLREDUCE_MS, SCOPE_RANK, true, "ms for 4 MiB",
@@ -50,7 +58,8 @@ static const struct rule {
 };
 
 static const char *const subjects[] = {
-    "hvd", "kernel", "CUDA driver", "NCCL", "UCX", "start", "between nodes", "kernels",
+    "hvd", "kernel", "GPU model",     "CUDA driver", "NCCL",
+    "UCX", "start",  "between nodes", "kernels",
 };
 
 /* A value, and where it was found. */
@@ -64,6 +73,7 @@ struct sample {
 struct judge {
     const struct hvd_info_nodes *nodes;
     const double *values;
+    const char *const *texts;
     const struct hvd_info_thresholds *thresholds;
     const int *firsts; /* the first rank of each node */
     struct sample *samples;
@@ -184,6 +194,36 @@ static const struct hvd_info_threshold *rate_limits(const struct judge *judge, i
     return hvd_info_thresholds_find(judge->thresholds, name);
 }
 
+/* Returns the first fact about a subject, up to the end of its line; "" if there is
+ * none. */
+static const char *find_fact(const char *text, const char *subject, size_t *length)
+{
+    size_t bytes = strlen(subject);
+
+    while (*text != '\0') {
+        *length = strcspn(text, "\n");
+        if (strncmp(text, subject, bytes) == 0 && text[bytes] == ':') {
+            return text;
+        }
+        text += *length + (text[*length] == '\n');
+    }
+    *length = 0;
+    return "";
+}
+
+/* Finds the limits for NVLink between GPUs of the rank's model. */
+static const struct hvd_info_threshold *nvlink_limits(const struct judge *judge, int rank)
+{
+    static const char before[] = "GPU model: ";
+    size_t length;
+    const char *fact = find_fact(judge->texts[rank], "GPU model", &length);
+
+    return length >= sizeof(before)
+               ? hvd_info_thresholds_match(judge->thresholds, "gpu_pair_",
+                                           fact + sizeof(before) - 1)
+               : NULL;
+}
+
 static bool is_beyond(const struct rule *rule, const struct hvd_info_limit *limit,
                       double value, double median, double *bound)
 {
@@ -232,6 +272,8 @@ static struct hvd_info_finding judge_sample(const struct judge *judge,
                  &finding);
     if (rule->value == HVD_INFO_LINK_GBS) {
         compare_with(rate_limits(judge, sample->rank), rule, sample, &finding);
+    } else if (rule->value == HVD_INFO_GPU_PAIR_GBS) {
+        compare_with(nvlink_limits(judge, sample->rank), rule, sample, &finding);
     }
     if (finding.level != HVD_INFO_GREEN) {
         finding.advice = rule->advice;
@@ -329,13 +371,14 @@ static int *find_firsts(const struct hvd_info_nodes *nodes)
 }
 
 int hvd_info_judge(const struct hvd_info_nodes *nodes, const double *values,
-                   const struct hvd_info_thresholds *thresholds,
+                   const char *const *texts, const struct hvd_info_thresholds *thresholds,
                    struct hvd_info_findings *findings, struct hvd_error *err)
 {
     size_t room = (size_t)nodes->ranks * HVD_INFO_ROUNDS;
     int *firsts = find_firsts(nodes);
     struct judge judge = {.nodes = nodes,
                           .values = values,
+                          .texts = texts,
                           .thresholds = thresholds,
                           .firsts = firsts,
                           .samples = calloc(room, sizeof(*judge.samples)),
@@ -361,23 +404,6 @@ int hvd_info_judge(const struct hvd_info_nodes *nodes, const double *values,
 }
 
 /* --- texts --- */
-
-/* Returns the first fact about a subject, up to the end of its line; "" if there is
- * none. */
-static const char *find_fact(const char *text, const char *subject, size_t *length)
-{
-    size_t bytes = strlen(subject);
-
-    while (*text != '\0') {
-        *length = strcspn(text, "\n");
-        if (strncmp(text, subject, bytes) == 0 && text[bytes] == ':') {
-            return text;
-        }
-        text += *length + (text[*length] == '\n');
-    }
-    *length = 0;
-    return "";
-}
 
 static bool has_fact(const char *text, const char *subject, const char *fact,
                      size_t length)

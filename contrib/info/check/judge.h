@@ -31,9 +31,10 @@ struct hvd_info_findings {
     struct hvd_info_finding *items;
 };
 
-/* Adds the findings about numbers: those of rank i are values[i * HVD_INFO_VALUES]. */
+/* Adds the findings about numbers: those of rank i are values[i * HVD_INFO_VALUES]. Its
+ * facts, texts[i], have the model of its GPU. */
 int hvd_info_judge(const struct hvd_info_nodes *nodes, const double *values,
-                   const struct hvd_info_thresholds *thresholds,
+                   const char *const *texts, const struct hvd_info_thresholds *thresholds,
                    struct hvd_info_findings *findings, struct hvd_error *err);
 
 /* Adds a warning for each subject, such as "UCX", whose fact differs between nodes, with

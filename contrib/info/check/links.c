@@ -26,6 +26,8 @@ enum {
     LEAST_BYTES = 64 << 10,
     NODE_BYTES = 32 << 20, /* between nodes */
     LOCAL_BYTES = 4 << 20, /* in a node, where many pairs measure at once */
+    GPU_BYTES = 256 << 20, /* about a millisecond over NVLink */
+    GPU_FLOATS = 16 << 20,
     ALLREDUCE_FLOATS = 1 << 20,
     REPEATS = 3,
 };
@@ -34,8 +36,9 @@ enum {
 struct pair {
     const struct hvd_info_library *library;
     int peer;
-    size_t bytes; /* of memory */
-    char *memory;
+    size_t bytes; /* of the largest message */
+    void *memory; /* at least as large */
+    const struct hvd_info_gpu *gpu; /* whose memory it is; NULL: of the host */
     int64_t budget_ns;
     double gbs; /* found: from this rank to the peer */
     double us;
@@ -56,14 +59,17 @@ int hvd_info_links_finish(const struct hvd_info_library *library,
     return status;
 }
 
-static struct hvd_tensor describe_bytes(void *data, const int64_t *bytes)
+static struct hvd_tensor describe_bytes(const struct pair *pair, void *data,
+                                        const int64_t *bytes)
 {
+    bool is_on_gpu = pair->gpu != NULL && data == pair->memory;
+
     return (struct hvd_tensor){.input = data,
                                .output = data,
                                .shape = bytes,
                                .ndim = 1,
                                .dtype = HVD_UINT8,
-                               .device = HVD_DEVICE_CPU};
+                               .device = is_on_gpu ? pair->gpu->device : HVD_DEVICE_CPU};
 }
 
 static int finish_message(const struct pair *pair, struct hvd_request *request,
@@ -82,7 +88,7 @@ static int finish_message(const struct pair *pair, struct hvd_request *request,
 static int send_bytes(const struct pair *pair, void *data, int64_t bytes,
                       struct hvd_error *err)
 {
-    struct hvd_tensor tensor = describe_bytes(data, &bytes);
+    struct hvd_tensor tensor = describe_bytes(pair, data, &bytes);
     struct hvd_request *request;
     int status =
         pair->library->send_start(&tensor, pair->peer, 0, HVD_SET_GLOBAL, &request, err);
@@ -93,7 +99,7 @@ static int send_bytes(const struct pair *pair, void *data, int64_t bytes,
 static int receive_bytes(const struct pair *pair, void *data, int64_t bytes,
                          struct hvd_error *err)
 {
-    struct hvd_tensor tensor = describe_bytes(data, &bytes);
+    struct hvd_tensor tensor = describe_bytes(pair, data, &bytes);
     struct hvd_request *request;
     int status =
         pair->library->recv_start(&tensor, pair->peer, 0, HVD_SET_GLOBAL, &request, err);
@@ -196,15 +202,10 @@ static int run_pair(struct pair *pair, struct hvd_error *err)
 
     pair->us = INFINITY;
     pair->gbs = 0;
-    pair->memory = calloc(1, pair->bytes);
-    if (pair->memory == NULL) {
-        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %zu bytes", pair->bytes);
-    }
     status = is_first ? measure(pair, err) : serve(pair, err);
     if (status == 0) {
         status = is_first ? serve(pair, err) : measure(pair, err);
     }
-    free(pair->memory);
     return status;
 }
 
@@ -226,8 +227,7 @@ int hvd_info_links_first(const struct hvd_info_nodes *nodes, int node)
     return rank;
 }
 
-/* Returns the number of this rank among those of its node. */
-static int local_number(const struct hvd_info_nodes *nodes, int rank)
+int hvd_info_links_local_number(const struct hvd_info_nodes *nodes, int rank)
 {
     int number = 0;
 
@@ -248,20 +248,20 @@ static int rank_of(const struct hvd_info_nodes *nodes, int node, int number)
     return rank;
 }
 
+/* Measures all pairs of neighbours of a node at once. *found gets the rate. */
 static int measure_local(struct pair *pair, const struct hvd_info_nodes *nodes,
-                         double *values, struct hvd_error *err)
+                         double *found, struct hvd_error *err)
 {
     int rank = pair->library->rank();
     int node = nodes->node_of[rank];
-    int partner =
-        hvd_info_pairs_partner(local_number(nodes, rank), nodes->ranks_of[node], 0);
+    int partner = hvd_info_pairs_partner(hvd_info_links_local_number(nodes, rank),
+                                         nodes->ranks_of[node], 0);
     int status = 0;
 
-    pair->bytes = LOCAL_BYTES;
     if (partner >= 0) {
         pair->peer = rank_of(nodes, node, partner);
         status = run_pair(pair, err);
-        values[HVD_INFO_LOCAL_GBS] = pair->gbs;
+        *found = pair->gbs;
     }
     return status == 0 ? wait_for_all(pair->library, err) : status;
 }
@@ -284,35 +284,116 @@ static int measure_round(struct pair *pair, const struct hvd_info_nodes *nodes, 
     return status == 0 ? wait_for_all(pair->library, err) : status;
 }
 
+/* Reduces once. The time in nanoseconds replaces *best if it is less. */
+static int time_allreduce(const struct hvd_info_library *library,
+                          const struct hvd_tensor *tensor, enum hvd_op op, double *best,
+                          struct hvd_error *err)
+{
+    struct hvd_request *request;
+    int64_t start = hvd_clock_ns();
+    int status =
+        library->allreduce_start(tensor, 1, op, 1, 1, HVD_SET_GLOBAL, &request, err);
+
+    if (status == 0) {
+        status = hvd_info_links_finish(library, request, err);
+    }
+    *best = fmin(*best, (double)(hvd_clock_ns() - start));
+    return status;
+}
+
+/* Reduces `count` floats of this memory a few times. *best gets the shortest time in
+ * nanoseconds. */
+static int time_floats(const struct hvd_info_library *library, void *data, int64_t count,
+                       int device, double *best, struct hvd_error *err)
+{
+    const struct hvd_tensor tensor = {.name = "check",
+                                      .input = data,
+                                      .output = data,
+                                      .shape = &count,
+                                      .ndim = 1,
+                                      .dtype = HVD_FLOAT32,
+                                      .device = device};
+    int status = 0;
+
+    *best = INFINITY;
+    for (int i = 0; i < REPEATS && status == 0; i++) {
+        status = time_allreduce(library, &tensor, HVD_SUM, best, err);
+    }
+    return status;
+}
+
 static int measure_allreduce(const struct hvd_info_library *library, double *values,
                              struct hvd_error *err)
 {
-    const int64_t shape[] = {ALLREDUCE_FLOATS};
     float *data = calloc(ALLREDUCE_FLOATS, sizeof(*data));
-    struct hvd_tensor tensor = {.name = "check",
-                                .input = data,
-                                .output = data,
-                                .shape = shape,
-                                .ndim = 1,
-                                .dtype = HVD_FLOAT32,
-                                .device = HVD_DEVICE_CPU};
-    double best = INFINITY;
-    int status =
-        data != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory for an allreduce");
+    double best;
+    int status;
 
-    for (int i = 0; i < REPEATS && status == 0; i++) {
-        struct hvd_request *request;
-        int64_t start = hvd_clock_ns();
-
-        status = library->allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL,
-                                          &request, err);
-        if (status == 0) {
-            status = hvd_info_links_finish(library, request, err);
-        }
-        best = fmin(best, (double)(hvd_clock_ns() - start) / 1e6);
+    if (data == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for an allreduce");
     }
-    values[HVD_INFO_ALLREDUCE_MS] = best;
+    status = time_floats(library, data, ALLREDUCE_FLOATS, HVD_DEVICE_CPU, &best, err);
+    values[HVD_INFO_ALLREDUCE_MS] = best / 1e6;
     free(data);
+    return status;
+}
+
+/* Finds out whether all ranks say yes. */
+static int all_agree(const struct hvd_info_library *library, bool mine, bool *all,
+                     struct hvd_error *err)
+{
+    int32_t least = mine;
+    const int64_t one = 1;
+    const struct hvd_tensor tensor = {.name = "memory of a GPU",
+                                      .input = &least,
+                                      .output = &least,
+                                      .shape = &one,
+                                      .ndim = 1,
+                                      .dtype = HVD_INT32,
+                                      .device = HVD_DEVICE_CPU};
+    double time = 0;
+    int status = time_allreduce(library, &tensor, HVD_MIN, &time, err);
+
+    *all = least != 0;
+    return status;
+}
+
+/* Bus bandwidth as nccl-tests define it, which does not depend on the number of ranks. */
+static int measure_gpu_allreduce(const struct pair *pair, double *values,
+                                 struct hvd_error *err)
+{
+    const double ranks = pair->library->size();
+    const double bytes = (double)GPU_FLOATS * sizeof(float);
+    double best;
+    int status = time_floats(pair->library, pair->memory, GPU_FLOATS, pair->gpu->device,
+                             &best, err);
+
+    values[HVD_INFO_GPU_ALLREDUCE_GBS] = bytes * 2 * (ranks - 1) / ranks / best;
+    return status;
+}
+
+int hvd_info_links_gpus(const struct hvd_info_library *library,
+                        const struct hvd_info_nodes *nodes,
+                        const struct hvd_info_gpu *gpu, double budget_s, double *values,
+                        struct hvd_error *err)
+{
+    struct pair pair = {.library = library,
+                        .bytes = GPU_BYTES,
+                        .memory =
+                            gpu->device >= 0 ? hvd_info_gpu_alloc(gpu, GPU_BYTES) : NULL,
+                        .gpu = gpu,
+                        .budget_ns = (int64_t)(budget_s * 1e9)};
+    bool is_measured = false;
+    int status = all_agree(library, pair.memory != NULL, &is_measured, err);
+
+    if (status == 0 && is_measured) {
+        /* first, because it also connects the GPUs */
+        status = measure_gpu_allreduce(&pair, values, err);
+    }
+    if (status == 0 && is_measured) {
+        status = measure_local(&pair, nodes, &values[HVD_INFO_GPU_PAIR_GBS], err);
+    }
+    hvd_info_gpu_free(gpu, pair.memory);
     return status;
 }
 
@@ -320,14 +401,22 @@ int hvd_info_links(const struct hvd_info_library *library,
                    const struct hvd_info_nodes *nodes, double budget_s, double *values,
                    struct hvd_error *err)
 {
-    struct pair pair = {.library = library, .budget_ns = (int64_t)(budget_s * 1e9)};
-    int status = wait_for_all(library, err);
+    struct pair pair = {.library = library,
+                        .bytes = LOCAL_BYTES,
+                        .memory = calloc(1, NODE_BYTES),
+                        .budget_ns = (int64_t)(budget_s * 1e9)};
+    int status;
 
+    if (pair.memory == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d bytes", NODE_BYTES);
+    }
+    status = wait_for_all(library, err);
     if (status == 0) {
-        status = measure_local(&pair, nodes, values, err);
+        status = measure_local(&pair, nodes, &values[HVD_INFO_LOCAL_GBS], err);
     }
     for (int round = 0; round < HVD_INFO_ROUNDS && status == 0; round++) {
         status = measure_round(&pair, nodes, round, values, err);
     }
+    free(pair.memory);
     return status == 0 ? measure_allreduce(library, values, err) : status;
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Measures links between nodes and within them by messages of hvd, and one allreduce. */
+/* Measures links between nodes, ranks of a node and GPUs by messages of hvd and one
+ * allreduce. */
 #ifndef HVD_INFO_LINKS_H
 #define HVD_INFO_LINKS_H
 
 #include "contrib/info/check/fold.h"
+#include "contrib/info/check/gpu.h"
 #include "contrib/info/check/library.h"
 
 /* Collective over the job. Writes this rank's numbers of values.h; budget_s is the time
@@ -11,6 +13,16 @@
 int hvd_info_links(const struct hvd_info_library *library,
                    const struct hvd_info_nodes *nodes, double budget_s, double *values,
                    struct hvd_error *err);
+
+/* The same for GPUs: between two of a node, and an allreduce among all. Collective over
+ * the job; measures nothing if a rank has no GPU. */
+int hvd_info_links_gpus(const struct hvd_info_library *library,
+                        const struct hvd_info_nodes *nodes,
+                        const struct hvd_info_gpu *gpu, double budget_s, double *values,
+                        struct hvd_error *err);
+
+/* Returns the number of this rank among those of its node. */
+int hvd_info_links_local_number(const struct hvd_info_nodes *nodes, int rank);
 
 /* Returns the first rank of a node. */
 int hvd_info_links_first(const struct hvd_info_nodes *nodes, int node);

@@ -55,7 +55,7 @@ static int read_line(const char *path, int number, char *line,
     int words;
 
     line[strcspn(line, "#\n")] = '\0';
-    words = sscanf(line, "%31s %31s %31s %1s", item.name, yellow, red, rest);
+    words = sscanf(line, "%47s %31s %31s %1s", item.name, yellow, red, rest);
     if (words <= 0) {
         return 0;
     }
@@ -103,4 +103,40 @@ hvd_info_thresholds_find(const struct hvd_info_thresholds *thresholds, const cha
         }
     }
     return NULL;
+}
+
+/* Returns the length of a pattern that is the beginning of the text, else -1. */
+static int match_length(const char *pattern, const char *text)
+{
+    int length = 0;
+
+    for (; pattern[length] != '\0'; length++) {
+        if (text[length] == '\0' ||
+            (pattern[length] != '_' && pattern[length] != text[length])) {
+            return -1;
+        }
+    }
+    return length;
+}
+
+const struct hvd_info_threshold *
+hvd_info_thresholds_match(const struct hvd_info_thresholds *thresholds, const char *kind,
+                          const char *text)
+{
+    const struct hvd_info_threshold *best = NULL;
+    size_t bytes = strlen(kind);
+    int most = -1;
+
+    for (int i = 0; i < thresholds->count; i++) {
+        const struct hvd_info_threshold *item = &thresholds->items[i];
+        int length = strncmp(item->name, kind, bytes) == 0
+                         ? match_length(item->name + bytes, text)
+                         : -1;
+
+        if (length > most) {
+            most = length;
+            best = item;
+        }
+    }
+    return best;
 }

@@ -18,7 +18,7 @@ struct hvd_info_limit {
 };
 
 struct hvd_info_threshold {
-    char name[32];
+    char name[48];
     struct hvd_info_limit yellow, red;
 };
 
@@ -36,5 +36,11 @@ int hvd_info_thresholds_read(const char *file, struct hvd_info_thresholds *thres
 /* Returns NULL if the file has no such name. */
 const struct hvd_info_threshold *
 hvd_info_thresholds_find(const struct hvd_info_thresholds *thresholds, const char *name);
+
+/* Returns the item with the longest name that begins with `kind` and is the beginning of
+ * this text, where "_" stands for any character; NULL if there is none. */
+const struct hvd_info_threshold *
+hvd_info_thresholds_match(const struct hvd_info_thresholds *thresholds, const char *kind,
+                          const char *text);
 
 #endif

@@ -22,6 +22,10 @@ enum hvd_info_value {
     HVD_INFO_COPY_GBS, /* of one core */
     HVD_INFO_LOCAL_GBS, /* to another rank of the node */
     HVD_INFO_ALLREDUCE_MS, /* of 4 MiB, among all ranks */
+    HVD_INFO_GPU_USED_MIB, /* memory of the rank's GPU that is in use */
+    HVD_INFO_GPU_COPY_GBS, /* from pinned memory of the host to the GPU */
+    HVD_INFO_GPU_PAIR_GBS, /* to the GPU of another rank of the node */
+    HVD_INFO_GPU_ALLREDUCE_GBS, /* bus bandwidth of an allreduce among all GPUs */
     HVD_INFO_LINK_GBS, /* to the other node of each round */
     HVD_INFO_LINK_US = HVD_INFO_LINK_GBS + HVD_INFO_ROUNDS, /* a message there */
     HVD_INFO_VALUES = HVD_INFO_LINK_US + HVD_INFO_ROUNDS,
