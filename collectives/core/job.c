@@ -234,8 +234,10 @@ static bool has_left(const void *arg)
 }
 
 /* Follows the name of a rank that leaves without a reason. */
+/* A script that calls exit(7) looks the same from here: neither atexit of Python nor that
+ * of libc is told the status. */
 static const char left_text[] =
-    " has left the job: did it have less data? See hvd.join()";
+    " has left the job: did its script end early, or have less data? See hvd.join()";
 
 static void ask_to_leave(struct hvd_job *job, const char *why)
 {

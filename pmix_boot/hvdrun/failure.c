@@ -54,8 +54,8 @@ static void describe_early(const struct hvdrun_failure *failure, const char *oth
                  (int)failure->pid, how, colon, failure->text, others);
     } else {
         hvd_fail(err, HVD_ERR_PEER,
-                 "rank %d (pid %d) %s while rank %d was in %s: did it have less data? "
-                 "See hvd.join()%s",
+                 "rank %d (pid %d) %s while rank %d was in %s: did its script end early, "
+                 "or have less data? See hvd.join()%s",
                  failure->rank, (int)failure->pid, how, failure->waiter,
                  failure->operation, others);
     }

@@ -116,7 +116,7 @@ first_causes()
         '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 0 before the others were done; the other' \
         run -np 3 "$first_cause" 1 exit 0
     returns "a rank that shuts hvd down first, then exits with 0, is named" 1 \
-        "^hvdrun: rank 2 \(pid [0-9]+\) exited with status 0 while rank [01] was in .*: did it have less data\? See hvd.join" \
+        "^hvdrun: rank 2 \(pid [0-9]+\) exited with status 0 while rank [01] was in .*: did its script end early, or have less data\? See hvd.join" \
         run -np 3 "$first_cause" 2 leave 0
     returns "a rank that is stopped is named" 1 \
         '^hvdrun: rank 1 \(pid [0-9]+\) stopped responding .*: rank 1 on [^ ]+ does not answer: .* stopped' \

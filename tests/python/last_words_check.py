@@ -43,12 +43,12 @@ def check(report):
     report.line(len(re.findall(r'^Traceback.*\n(  .*\n)+\S*Error: .*', output, re.M)) == 3,
                 'the tracebacks of the ranks do not mix', output)
     status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='sys.exit(3)')])
-    report.line(len(told_by(output, ' has left the job: did it have less data. See hvd.join..')) == 2,
+    report.line(len(told_by(output, ' has left the job: did its script end early, or have less data. See hvd.join..')) == 2,
                 'both other ranks name a rank that ends without an exception', output)
     report.line(status == 3, 'the exit status is that of the rank that failed first', output)
     status, output = launch.run_ranks(3, ['-c', SCRIPT.format(end='sys.exit(0)')])
     report.line(status == 1 and re.search(
-        r'^hvdrun: rank 1 .* exited with status 0 while rank [02] was in .*: did it have less data', output, re.M),
+        r'^hvdrun: rank 1 .* exited with status 0 while rank [02] was in .*: did its script end early', output, re.M),
                 'hvdrun names a rank that ends too early, and what another one was waiting for', output)
     _, output = launch.run_ranks(1, ['-c', NOT_STARTED], HVD_START_BY='chance')
     report.line("HVD_START_BY is 'chance': expected service or pmix by horovod.common.uncaught" in output,

@@ -12,7 +12,8 @@
 static const char words[] =
     "Horovod has been shut down. This was caused by an exception on one";
 
-static const char left[] = " has left the job: did it have less data? See hvd.join()";
+static const char left[] =
+    " has left the job: did its script end early, or have less data? See hvd.join()";
 
 /* Waits for an allreduce in which the last rank takes no part. */
 static int add_up_without_it(struct hvd_error *err)

@@ -46,8 +46,8 @@ static void test_failures(void)
     snprintf(failure.operation, sizeof(failure.operation), "allreduce 'x'");
     hvdrun_failure_describe(&failure, 2, &err);
     tap_ok(strcmp(err.text, "rank 1 (pid 7) exited with status 0 while rank 0 was in "
-                            "allreduce 'x': did it have less data? See hvd.join(); the "
-                            "other ranks were ended") == 0,
+                            "allreduce 'x': did its script end early, or have less data? "
+                            "See hvd.join(); the other ranks were ended") == 0,
            "the operation in which another rank needed it is named");
     failure.kind = HVDRUN_FAILURE_LEFT;
     hvdrun_failure_describe(&failure, 2, &err);
