@@ -11,6 +11,7 @@
 #include "gpu_binding/base/attr.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/number.h"
 #include "pmix_boot/launch_env.h"
 #include "pmix_boot/rendezvous/call.h"
 #include "pmix_boot/rendezvous/message.h"
@@ -25,16 +26,6 @@ enum {
 };
 
 static atomic_bool has_called_init;
-
-/* Returns the number in a variable, or -1. */
-static long number_in(const char *name)
-{
-    const char *text = getenv(name);
-    char *end;
-    long number = text != NULL ? strtol(text, &end, 10) : -1;
-
-    return text == NULL || end == text || *end != '\0' ? -1 : number;
-}
 
 /* Returns the address of the service of a static job, or NULL if there is none. */
 static const char *find_service(void)
@@ -53,12 +44,12 @@ static const char *find_service(void)
 
 static bool is_task(void)
 {
-    return number_in(HVD_ENV_SLURM_TASK_PID) == (long)getpid();
+    return hvd_number_of_variable(HVD_ENV_SLURM_TASK_PID) == getpid();
 }
 
 static void tell_end(int status, void *unused)
 {
-    struct hvd_missing_end end = {.rank = (int32_t)number_in(HVD_ENV_RANK),
+    struct hvd_missing_end end = {.rank = hvd_number_of_variable(HVD_ENV_RANK),
                                   .wait_status = W_EXITCODE(status & 0xff, 0)};
     const struct hvd_channel_message message = {HVD_RENDEZVOUS_ENDED, &end, sizeof(end)};
     struct hvd_channel_message answer;
@@ -80,7 +71,7 @@ static void tell_end(int status, void *unused)
 
 HVD_CONSTRUCTOR static void watch_own_end(void)
 {
-    if (is_task() && number_in(HVD_ENV_RANK) >= 0 && find_service() != NULL) {
+    if (is_task() && hvd_number_of_variable(HVD_ENV_RANK) >= 0 && find_service() != NULL) {
         (void)on_exit(tell_end, NULL);
     }
 }

@@ -4,6 +4,7 @@
 #include "pmix_boot/launch_env.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/number.h"
 
 /* From this number on, steps are Slurm's own (batch, interactive, extern): they run
  * shells, not tasks. */
@@ -62,11 +64,7 @@ static const char *find_variable(const char *const *environment, const char *nam
 /* Returns the value as a number, or -1 if it is unset or not a number. */
 static long find_number(const char *const *environment, const char *name)
 {
-    const char *text = find_variable(environment, name);
-    char *end;
-    long number = text != NULL ? strtol(text, &end, 10) : -1;
-
-    return text == NULL || end == text || *end != '\0' ? -1 : number;
+    return hvd_number_parse(find_variable(environment, name), LONG_MAX);
 }
 
 static bool is_slurm_task(const char *const *environment)

@@ -1,29 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The modex through hvd's rendezvous service: in an elastic job the service decides which
  * ranks take part, in a static one the launcher. */
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/number.h"
 #include "pmix_boot/cause.h"
 #include "pmix_boot/modex.h"
 #include "pmix_boot/rendezvous/client.h"
-
-/* Reads a variable. Returns HVD_ERR_ARG if it is not a number >= 0. */
-static int read_number(const char *name, int *out)
-{
-    const char *text = getenv(name);
-    char *end = NULL;
-    long number = text != NULL ? strtol(text, &end, 10) : -1;
-
-    if (text == NULL || end == text || *end != '\0' || number < 0 || number > INT_MAX) {
-        return HVD_ERR_ARG;
-    }
-    *out = (int)number;
-    return 0;
-}
 
 /* Turns the cards into blobs and frees the array of cards. */
 static int take_cards(struct hvd_rendezvous_generation *generation, struct hvd_modex *out,
@@ -90,7 +76,10 @@ int hvd_modex_elastic(const struct hvd_modex_query *query, struct hvd_modex *out
                         "an elastic job cannot use a list of ranks, because its ranks "
                         "change: call init without one");
     }
-    (void)read_number(HVD_ENV_RANK, &join.slot);
+    join.slot = hvd_number_of_variable(HVD_ENV_RANK);
+    if (join.slot < 0) {
+        join.slot = 0;
+    }
     status = hvd_rendezvous_client_join(&join, &generation, err);
     return status < 0 ? status : take_cards(&generation, out, err);
 }
@@ -100,10 +89,10 @@ int hvd_modex_elastic(const struct hvd_modex_query *query, struct hvd_modex *out
 static int find_place(const struct hvd_modex_query *query,
                       struct hvd_rendezvous_join_query *join, struct hvd_error *err)
 {
-    int launched = 0;
+    const int launched = hvd_number_of_variable(HVD_ENV_SIZE);
 
-    if (read_number(HVD_ENV_RANK, &join->slot) < 0 ||
-        read_number(HVD_ENV_SIZE, &launched) < 0 || join->slot >= launched) {
+    join->slot = hvd_number_of_variable(HVD_ENV_RANK);
+    if (join->slot < 0 || join->slot >= launched) {
         const char *rank = getenv(HVD_ENV_RANK);
         const char *size = getenv(HVD_ENV_SIZE);
 

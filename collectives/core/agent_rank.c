@@ -2,8 +2,6 @@
 /* Binds a rank that torchrun has started under srun --hvd. */
 #include "collectives/core/agent_rank.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,21 +10,7 @@
 #include "gpu_binding/agent/agent_bind.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
-
-/* Returns the value of a variable as a number; -1: it is unset, or no number. */
-static int number_of(const char *name)
-{
-    const char *text = getenv(name);
-    char *end = NULL;
-    long number;
-
-    if (text == NULL || text[0] < '0' || text[0] > '9') {
-        return -1;
-    }
-    errno = 0;
-    number = strtol(text, &end, 10);
-    return errno != 0 || *end != '\0' || number > INT_MAX ? -1 : (int)number;
-}
+#include "gpu_binding/base/number.h"
 
 /* True if this process is in the step of the plan. A step that a rank starts inherits the
  * variables of torchrun. */
@@ -67,8 +51,8 @@ static void set_nic(const char *nic)
 
 static void apply(const struct hvd_agent_plan *plan)
 {
-    const int local_rank = number_of(HVD_ENV_TORCH_LOCAL_RANK);
-    const int local_size = number_of(HVD_ENV_TORCH_LOCAL_SIZE);
+    const int local_rank = hvd_number_of_variable(HVD_ENV_TORCH_LOCAL_RANK);
+    const int local_size = hvd_number_of_variable(HVD_ENV_TORCH_LOCAL_SIZE);
 
     if (local_size != plan->row_count || local_rank < 0 || local_rank >= local_size) {
         hvd_log(local_rank <= 0 ? HVD_LOG_WARN : HVD_LOG_INFO,
@@ -91,7 +75,7 @@ int hvd_agent_rank_bind(struct hvd_error *err)
     if (text == NULL || getenv(HVD_ENV_TORCHRUN_ID) == NULL) {
         return 0;
     }
-    status = hvd_agent_plan_read(text, number_of(HVD_ENV_TORCH_LOCAL_RANK), &plan, err);
+    status = hvd_agent_plan_read(text, hvd_number_of_variable(HVD_ENV_TORCH_LOCAL_RANK), &plan, err);
     if (status != 0) {
         return status;
     }
