@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpu_binding/base/number.h"
 #include "gpu_binding/cpulist.h"
 #include "gpu_binding/gpu_name.h"
 #include "gpu_binding/table.h"
@@ -303,7 +304,7 @@ static int count_nics(const struct hvd_topology *topology)
 
 static void print_count(int count, const char *thing, FILE *out)
 {
-    fprintf(out, "%d %s%s", count, thing, count == 1 ? "" : "s");
+    fprintf(out, "%d %s%s", count, thing, hvd_number_plural(count));
 }
 
 static void print_headline(const struct picture *picture, const char *host, FILE *out)

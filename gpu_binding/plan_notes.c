@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "gpu_binding/base/error.h"
+#include "gpu_binding/base/number.h"
 #include "gpu_binding/gpu_name.h"
 #include "gpu_binding/plan_steps.h"
 
@@ -73,13 +74,13 @@ static int explain_socket(struct hvd_plan_work *work, int socket, struct hvd_err
         return hvd_plan_note(work->plan, err,
                              "socket %d is unused: no rank is bound there, %d cpu%s of "
                              "the step stay%s idle",
-                             socket, cpus, cpus == 1 ? "" : "s", cpus == 1 ? "s" : "");
+                             socket, cpus, hvd_number_plural(cpus), cpus == 1 ? "s" : "");
     }
     if (work->plan->mode == HVD_BIND_CORES && ranks > cpus) {
         return hvd_plan_note(
             work->plan, err,
             "socket %d: %d ranks share %d cpu%s: they slow each other down", socket,
-            ranks, cpus, cpus == 1 ? "" : "s");
+            ranks, cpus, hvd_number_plural(cpus));
     }
     return 0;
 }
@@ -116,7 +117,7 @@ static int explain_gpu_sharing(struct hvd_plan_work *work, struct hvd_error *err
         return 0;
     }
     return hvd_plan_note(work->plan, err, "%d ranks share %d gpu%s", ranks, gpus,
-                         gpus == 1 ? "" : "s");
+                         hvd_number_plural(gpus));
 }
 
 static int explain_foreign_gpus(struct hvd_plan_work *work, struct hvd_error *err)
@@ -129,7 +130,7 @@ static int explain_foreign_gpus(struct hvd_plan_work *work, struct hvd_error *er
     return hvd_plan_note(work->plan, err,
                          "%d %s gpu%s not used: hvd supports NVIDIA gpus only",
                          topology->foreign_gpu_count, topology->foreign_gpu_vendor,
-                         topology->foreign_gpu_count == 1 ? "" : "s");
+                         hvd_number_plural(topology->foreign_gpu_count));
 }
 
 int hvd_plan_explain(struct hvd_plan_work *work, struct hvd_error *err)

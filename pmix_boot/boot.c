@@ -11,6 +11,7 @@
 
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
+#include "gpu_binding/base/number.h"
 #include "pmix_boot/early_end.h"
 #include "pmix_boot/rendezvous/client.h"
 #include "pmix_boot/modex.h"
@@ -189,8 +190,8 @@ static int settle_secret(struct hvd_boot *boot, enum hvd_launch_kind launch,
         hvd_step_key_mix_service(boot->secret, environment);
     }
     if (boot->rank == 0) {
-        hvd_log(HVD_LOG_INFO, "start: %d ranks, by %s", boot->size,
-                hvd_launch_name(launch));
+        hvd_log(HVD_LOG_INFO, "start: %d rank%s, by %s", boot->size,
+                hvd_number_plural(boot->size), hvd_launch_name(launch));
     }
     status = hvd_step_key_mix_users(boot->secret, environment, err);
     boot->number = hvd_step_key_number(boot->secret);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/number.h"
 #include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
 #include "spank/srun_rendezvous.h"
@@ -217,7 +218,7 @@ void hvd_spank_srun_exit(struct hvd_spank_plugin *plugin)
         slurm_info("hvd: --hvd requested %d task%s per node%s; to choose the number "
                    "yourself, use --ntasks-per-node=N or --hvd=tasks=keep",
                    plugin->srun.requested_tasks,
-                   plugin->srun.requested_tasks == 1 ? "" : "s",
+                   hvd_number_plural(plugin->srun.requested_tasks),
                    plugin->srun.has_agents ? "" : ", one for each GPU");
     }
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/number.h"
 #include "spank/plugin.h"
 #include "spank/rendezvous_file.h"
 #include "spank/slurm_numbers.h"
@@ -90,16 +91,17 @@ static int start_elastic(struct hvd_spank_plugin *plugin, int tasks)
 
     if (rules.min + options->spares > tasks && options->spares == 0) {
         return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                        "--hvd=elastic,min=%d, but this step has %d tasks: use "
+                        "--hvd=elastic,min=%d, but this step has %d task%s: use "
                         "--ntasks=%d, or a smaller min",
-                        rules.min, tasks, rules.min);
+                        rules.min, tasks, hvd_number_plural(tasks), rules.min);
     }
     if (rules.min + options->spares > tasks) {
         return hvd_fail(
             &plugin->refusal, HVD_ERR_ARG,
-            "--hvd=elastic,spares=%d, but this step has %d tasks, of which %d "
+            "--hvd=elastic,spares=%d, but this step has %d task%s, of which %d "
             "or more must train: use --ntasks=%d, or fewer spares",
-            options->spares, tasks, rules.min, rules.min + options->spares);
+            options->spares, tasks, hvd_number_plural(tasks), rules.min,
+            rules.min + options->spares);
     }
     return start_program(plugin, &rules);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/number.h"
 #include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
 #include "spank/tasks_per_node.h"
@@ -239,9 +240,9 @@ static int check_gpus(struct hvd_spank_plugin *plugin)
     }
     return hvd_fail(
         &plugin->refusal, HVD_ERR_ARG,
-        "%d tasks on %d nodes, but %d GPUs per node: use --ntasks-per-node=%d, "
+        "%d tasks on %d node%s, but %d GPU%s per node: use --ntasks-per-node=%d, "
         "or --gres=none for ranks without GPUs",
-        tasks, nodes, gpus, gpus);
+        tasks, nodes, hvd_number_plural(nodes), gpus, hvd_number_plural(gpus), gpus);
 }
 
 int hvd_spank_srun_tasks_settle(struct hvd_spank_plugin *plugin)
@@ -281,17 +282,18 @@ int hvd_spank_srun_tasks_check(struct hvd_spank_plugin *plugin, int tasks, int n
     }
     if (plugin->srun.has_agents && tasks != nodes) {
         return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                        "hvd requested one task on each of %d nodes, but Slurm starts "
+                        "hvd requested one task per node, on %d node%s, but Slurm starts "
                         "%d: use --ntasks-per-node=1",
-                        nodes, tasks);
+                        nodes, hvd_number_plural(nodes), tasks);
     }
     if (requested == 0 || tasks == requested * nodes) {
         return 0;
     }
-    return hvd_fail(&plugin->refusal, HVD_ERR_ARG,
-                    "hvd requested one task per GPU, %d on each of %d nodes, but Slurm "
-                    "starts %d: use --ntasks-per-node=%d",
-                    requested, nodes, tasks, requested);
+    return hvd_fail(
+        &plugin->refusal, HVD_ERR_ARG,
+        "hvd requested one task per GPU, %d per node, on %d node%s, but Slurm "
+        "starts %d: use --ntasks-per-node=%d",
+        requested, nodes, hvd_number_plural(nodes), tasks, requested);
 }
 
 bool hvd_spank_srun_tasks_are_open(const struct hvd_spank_plugin *plugin)

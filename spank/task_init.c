@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/number.h"
 #include "gpu_binding/gpu_list.h"
 #include "spank/plugin.h"
 #include "spank/slurm_numbers.h"
@@ -98,7 +99,7 @@ static int check_gpus(const struct hvd_spank_task *task, const char *host)
         slurm_error("hvd: %s: %d task%s for %d GPUs, because srun was not told of the "
                     "GPUs: use srun --ntasks-per-node=%d, or --hvd=tasks=keep to keep "
                     "this number",
-                    host, step->tasks, step->tasks == 1 ? "" : "s", list.count,
+                    host, step->tasks, hvd_number_plural(step->tasks), list.count,
                     list.count);
     }
     return 0;

@@ -2,6 +2,8 @@
 /* Chooses the number of tasks on a node of the job if the user does not. */
 #include "spank/tasks_per_node.h"
 
+#include "gpu_binding/base/number.h"
+
 static int gpus_of_a_node(const struct hvd_spank_allocation *allocation, int *gpus,
                           struct hvd_error *err)
 {
@@ -14,9 +16,11 @@ static int gpus_of_a_node(const struct hvd_spank_allocation *allocation, int *gp
     }
     if ((long)*gpus * allocation->nodes != allocation->gpus) {
         return hvd_fail(err, HVD_ERR_ARG,
-                        "the job has %d GPUs on %d nodes, not the same number on each: "
+                        "the job has %d GPU%s on %d node%s, not the same number on each: "
                         "use --gpus-per-node=N or --ntasks=%d",
-                        allocation->gpus, allocation->nodes, allocation->gpus);
+                        allocation->gpus, hvd_number_plural(allocation->gpus),
+                        allocation->nodes, hvd_number_plural(allocation->nodes),
+                        allocation->gpus);
     }
     return 0;
 }

@@ -2,14 +2,10 @@
 /* Prints the binding of a node for --hvd=verbose. */
 #include "spank/verbose.h"
 
+#include "gpu_binding/base/number.h"
 #include "gpu_binding/cpuset.h"
 #include "gpu_binding/table.h"
 #include "spank/options.h"
-
-static const char *plural(int count)
-{
-    return count == 1 ? "" : "s";
-}
 
 static void print_summary(const struct hvd_spank_node_binding *binding, FILE *out)
 {
@@ -17,13 +13,14 @@ static void print_summary(const struct hvd_spank_node_binding *binding, FILE *ou
     int cpus = hvd_cpuset_count(&plan->allowed);
 
     fprintf(out, "hvd: %s: %d rank%s, ", binding->host, binding->ranks,
-            plural(binding->ranks));
+            hvd_number_plural(binding->ranks));
     if (binding->is_isolated) {
         fprintf(out, "each with GPUs of its own, ");
     } else {
-        fprintf(out, "%d GPU%s, ", plan->gpus.count, plural(plan->gpus.count));
+        fprintf(out, "%d GPU%s, ", plan->gpus.count, hvd_number_plural(plan->gpus.count));
     }
-    fprintf(out, "%d cpu%s, bind=%s", cpus, plural(cpus), hvd_bind_mode_name(plan->mode));
+    fprintf(out, "%d cpu%s, bind=%s", cpus, hvd_number_plural(cpus),
+            hvd_bind_mode_name(plan->mode));
     if (binding->threads[0] != '\0') {
         fprintf(out, ", OMP_NUM_THREADS=%s", binding->threads);
     }
@@ -31,7 +28,8 @@ static void print_summary(const struct hvd_spank_node_binding *binding, FILE *ou
         fprintf(out, ", not applied: %s", binding->failure);
     }
     if (plan->note_count > 0) {
-        fprintf(out, ", %d warning%s", plan->note_count, plural(plan->note_count));
+        fprintf(out, ", %d warning%s", plan->note_count,
+                hvd_number_plural(plan->note_count));
     }
     fprintf(out, "\n");
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/json.h"
+#include "gpu_binding/base/number.h"
 
 enum {
     CELL_BYTES = 32,
@@ -157,7 +158,7 @@ void hvd_straggler_print(const struct hvd_straggler_sums *sums,
     char elapsed[CELL_BYTES];
 
     fprintf(out, "hvd: straggler report, %d rank%s, %s, %" PRId64 " batches compared\n",
-            sums->size, sums->size == 1 ? "" : "s",
+            sums->size, hvd_number_plural(sums->size),
             time_text(elapsed, (double)job->elapsed_us), sums->compared);
     if (!sums->is_complete) {
         fputs("Incomplete: the job was still running when this was written, or it "

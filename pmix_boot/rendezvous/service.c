@@ -13,6 +13,7 @@
 
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
+#include "gpu_binding/base/number.h"
 #include "pmix_boot/rendezvous/board.h"
 #include "pmix_boot/rendezvous/connection.h"
 #include "pmix_boot/rendezvous/message.h"
@@ -158,11 +159,12 @@ static void log_generation(const struct hvd_roster *roster)
 
     if (spares > 0 ||
         (roster->rules.is_elastic && roster->rules.np > roster->rules.max)) {
-        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks; spares: %d",
-                roster->generation, roster->size, spares);
+        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d rank%s; spares: %d",
+                roster->generation, roster->size, hvd_number_plural(roster->size),
+                spares);
     } else if (roster->generation > 1) {
-        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d ranks",
-                roster->generation, roster->size);
+        hvd_log(HVD_LOG_WARN, "elastic: generation %d begins, %d rank%s",
+                roster->generation, roster->size, hvd_number_plural(roster->size));
     }
 }
 

@@ -81,7 +81,7 @@ a_link_comes_back()
         --ntasks-per-node=2 ./trainer 20 0:idle:2:0
     await_said 'generation 2 begins, 3 ranks'
     as_root --node n2 ip link set eth0 down
-    await_said 'generation 3 begins, 1 ranks'
+    await_said 'generation 3 begins, 1 rank'
     as_root --node n2 ip link set eth0 up
     await_said 'generation 4 begins, 3 ranks'
     let_go

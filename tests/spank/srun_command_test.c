@@ -53,8 +53,12 @@ static void test_choice(void)
     tap_ok(plugin.local_user_init(NULL, 0, NULL) == 0, "the step starts");
     fake_step.tasks = 8;
     tap_ok(plugin.local_user_init(NULL, 0, NULL) < 0 &&
-               strstr(fake_messages, "one task on each of 2 nodes, but Slurm starts 8"),
+               strstr(fake_messages, "one task per node, on 2 nodes, but Slurm starts 8"),
            "a step that has more tasks after all does not start");
+    fake_step.nodes = 1;
+    tap_ok(plugin.local_user_init(NULL, 0, NULL) < 0 &&
+               strstr(fake_messages, "one task per node, on 1 node, but Slurm starts 8"),
+           "one node is named in the singular");
     plugin.exit(NULL, 0, NULL);
     fake_unload(&plugin);
 

@@ -9,6 +9,7 @@
 
 #include "collectives/schedule/schedule.h"
 #include "collectives/reduce/reduce.h"
+#include "gpu_binding/base/number.h"
 
 enum {
     MOST_RANKS = 4096,
@@ -218,7 +219,7 @@ static void print_signals(const struct hvd_step *step, FILE *out)
     fprintf(out, step->wait.local_rank < 0 ? "all local ranks have" : "local rank %d has",
             step->wait.local_rank);
     if (value >= 0) {
-        fprintf(out, " signalled %" PRId64 " times", value);
+        fprintf(out, " signalled %" PRId64 " time%s", value, hvd_number_plural(value));
     } else {
         fprintf(out, " given all but %" PRId64 " of the earlier signals", -value);
     }
@@ -311,7 +312,7 @@ static void print_alike(int64_t alike, FILE *out)
 {
     if (alike > 0) {
         fprintf(out, "          ... %" PRId64 " more tick%s like this\n", alike,
-                alike == 1 ? "" : "s");
+                hvd_number_plural(alike));
     }
 }
 
@@ -522,8 +523,8 @@ static void print_table(const struct bench_explain_query *query, FILE *out)
         fprintf(out,
                 "Algorithms: the built-in table: %s has no section for %d node%s with up "
                 "to %d rank%s",
-                table->name, shape.nodes, shape.nodes == 1 ? "" : "s", shape.ranks,
-                shape.ranks == 1 ? "" : "s");
+                table->name, shape.nodes, hvd_number_plural(shape.nodes), shape.ranks,
+                hvd_number_plural(shape.ranks));
     } else {
         fprintf(out, "Algorithms: %s, the section on line %d", table->name,
                 section->line);
@@ -590,8 +591,8 @@ int bench_explain(const struct bench_explain_query *query, FILE *out,
                 bench_collective_name(query->collective),
                 hvd_algorithm_size_write(query->bytes, size, sizeof(size)),
                 hvd_dtype_name(query->dtype), query->layout->size,
-                query->layout->size == 1 ? "" : "s", query->layout->nodes,
-                query->layout->nodes == 1 ? "" : "s");
+                hvd_number_plural(query->layout->size), query->layout->nodes,
+                hvd_number_plural(query->layout->nodes));
         hvd_algorithm_table_choose(query->algorithms, shape_of(query), &blocks.choices);
         print_choice(query, &blocks, out);
         status = print_schedules(query, &blocks, out, err);

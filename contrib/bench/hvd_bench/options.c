@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "contrib/bench/hvd_bench/formats.h"
+#include "gpu_binding/base/number.h"
 
 enum {
     MOST_SECONDS = 100000
@@ -444,7 +445,7 @@ static int read_words(char **words, int count, struct bench_options *options,
         return hvd_fail(err, HVD_ERR_ARG,
                         "--explain takes a collective and a size, as --explain allreduce "
                         "64M, found %d word%s",
-                        count, count == 1 ? "" : "s");
+                        count, hvd_number_plural(count));
     }
     for (int i = 0; i < count && status == 0; i++) {
         status = explains && i == 1

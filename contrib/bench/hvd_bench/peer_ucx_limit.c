@@ -18,6 +18,7 @@
 #include <ucp/api/ucp.h>
 
 #include "contrib/bench/hvd_bench/contender.h"
+#include "gpu_binding/base/number.h"
 
 enum {
     AM_ID = 2,
@@ -300,7 +301,7 @@ int bench_ucx_limit_create(const struct bench_job *job, const char *program,
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                         "it is for two nodes with equally many ranks; this job has %d "
                         "node%s",
-                        job->layout.nodes, job->layout.nodes == 1 ? "" : "s");
+                        job->layout.nodes, hvd_number_plural(job->layout.nodes));
     }
     status = bench_contender_create("ucx-limit", &ops, sizeof(*peer), out, err);
     if (status < 0) {

@@ -13,6 +13,7 @@
 #include "contrib/bench/hvd_bench/formats.h"
 #include "contrib/bench/hvd_bench/scripts.h"
 #include "gpu_binding/base/json.h"
+#include "gpu_binding/base/number.h"
 
 /* --- head --- */
 
@@ -43,7 +44,7 @@ static void print_head(const struct bench_field *field)
 
     getloadavg(load, 3);
     printf("# hvd-bench %s: %d rank%s, layout %s (ranks of each node)\n", hvd_version(),
-           layout->size, layout->size == 1 ? "" : "s",
+           layout->size, hvd_number_plural(layout->size),
            bench_layout_write(layout, shape, sizeof(shape)));
     for (int node = 0; node < layout->nodes && node < 8; node++) {
         printf("# node %d: %s\n", node, hvd_host(hvd_layout_rank(layout, node, 0)));

@@ -13,6 +13,7 @@
 #include "contrib/bench/hvd_bench/alternatives.h"
 #include "contrib/bench/hvd_bench/report.h"
 #include "contrib/bench/hvd_bench/tune_file.h"
+#include "gpu_binding/base/number.h"
 
 enum {
     /* each turn measures all sizes, so that the turns of one size are far apart */
@@ -147,8 +148,8 @@ static void print_table(const struct sweep *sweep)
            "built-in table's; the last column is the ratio of these two times\n\n| "
            "bytes |",
            bench_collective_name(sweep->collective), sweep->shape.nodes,
-           sweep->shape.nodes == 1 ? "" : "s", sweep->shape.ranks,
-           sweep->shape.ranks == 1 ? "" : "s");
+           hvd_number_plural(sweep->shape.nodes), sweep->shape.ranks,
+           hvd_number_plural(sweep->shape.ranks));
     for (int i = 0; i < sweep->alternatives.count; i++) {
         printf(" %s |", sweep->alternatives.items[i].name);
     }

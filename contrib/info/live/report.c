@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpu_binding/base/json.h"
+#include "gpu_binding/base/number.h"
 
 enum {
     MOST_RANGES = 6, /* of ranks in a sentence */
@@ -139,7 +140,7 @@ static void print_ranks(const bool *is_meant, int size, FILE *out)
     for (int rank = 0; rank < size; rank++) {
         count += is_meant[rank];
     }
-    fprintf(out, "rank%s", count == 1 ? "" : "s");
+    fprintf(out, "rank%s", hvd_number_plural(count));
     left = count;
     for (int first = 0, last; first < size && ranges < MOST_RANGES; first = last + 1) {
         last = first;
@@ -275,7 +276,7 @@ static void print_group(struct group *group, FILE *out)
         fprintf(out, "job %" PRIu32 ".%" PRIu32 ": ", first->job, first->step);
     }
     fprintf(out, "%d of %d rank%s\n", group->count, group->size,
-            group->size == 1 ? "" : "s");
+            hvd_number_plural(group->size));
     fprintf(out, "%5s  %-12s %8s %6s %10s  %s\n", "rank", "node", "pid", "step", "done",
             "what it does");
     for (int rank = 0; rank < group->size; rank++) {
