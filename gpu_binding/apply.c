@@ -142,8 +142,11 @@ int hvd_apply_env(const struct hvd_plan *plan, int local_rank,
         export(&exporter, HVD_ENV_UCX_NET_DEVICES, row->nic, false);
     }
     if (exporter.refused != NULL) {
-        return hvd_fail(err, HVD_ERR_SYS, "rank %d: cannot set %s in its environment",
-                        local_rank, exporter.refused);
+        return hvd_fail(
+            err, HVD_ERR_SYS,
+            "rank %d: cannot set %s in its environment: it is too long, or the node has "
+            "no memory left: unset large variables before srun, or use another node",
+            local_rank, exporter.refused);
     }
     return 0;
 }

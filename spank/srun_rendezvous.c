@@ -138,9 +138,11 @@ static bool is_alive(const char *address)
 static int export_address(struct hvd_spank_plugin *plugin, const char *address)
 {
     if (setenv(HVD_ENV_RENDEZVOUS_STEP, address, 1) != 0) {
-        return hvd_fail(&plugin->refusal, HVD_ERR_SYS,
-                        "cannot set " HVD_ENV_RENDEZVOUS_STEP
-                        " for the tasks of this step: %m");
+        return hvd_fail(
+            &plugin->refusal, HVD_ERR_SYS,
+            "cannot set " HVD_ENV_RENDEZVOUS_STEP
+            " for the tasks of this step: %m: free memory on the machine of srun, or "
+            "start the job from another one");
     }
     return 0;
 }

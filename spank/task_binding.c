@@ -231,7 +231,14 @@ static int export_plan(const struct hvd_spank_task *task, const struct hvd_plan 
         rc = (int)spank_setenv(task->spank, HVD_ENV_AGENT_PLAN, text, true);
         free(text);
     }
-    return rc == 0 ? 0 : hvd_fail(err, rc, "cannot set %s", HVD_ENV_AGENT_PLAN);
+    if (rc == 0) {
+        return 0;
+    }
+    return hvd_fail(err, rc,
+                    "cannot set %s: the environment of the step is too long, or the node "
+                    "has no memory left: unset large variables before srun, or use "
+                    "another node",
+                    HVD_ENV_AGENT_PLAN);
 }
 
 /* Plans without the CPUs to which Slurm has bound the agent: its ranks may use all CPUs

@@ -136,7 +136,8 @@ static void test_no_memory(void)
     unsettable = HVD_ENV_RENDEZVOUS_STEP;
     tap_ok(plugin.local_user_init(NULL, 0, NULL) < 0 &&
                strstr(fake_messages, "cannot set " HVD_ENV_RENDEZVOUS_STEP
-                                     " for the tasks of this step: Cannot allocate"),
+                                     " for the tasks of this step: Cannot allocate "
+                                     "memory: free memory"),
            "a step whose tasks cannot learn the service's address is refused with the "
            "reason");
     unsettable = NULL;
