@@ -120,8 +120,13 @@ make scontrol <<X
 [ "\$1 \$2" != 'show job' ] || printf 'slurm_load_jobs error: it failed\nJobId=7 Comment=$secret\n'
 exit 1
 X
+cp hvd-bug-report.txt first
 SLURM_JOB_ID=7 "$info" --bug-report >"$out" 2>&1
-cp hvd-bug-report.txt "$out"
+cmp -s first hvd-bug-report.txt
+report $? 'a second report leaves the first as it is'
+grep -q '^hvd-info: wrote hvd-bug-report-2.txt' "$out"
+report $? 'it says that it has another name'
+mv hvd-bug-report-2.txt hvd-bug-report.txt
 ! grep -q 5ecre7 hvd-bug-report.txt
 report $? 'no secret of the configuration or the job is in it when scontrol fails'
 says 'the error of scontrol is in it' '^slurm_load_jobs error: it failed$'

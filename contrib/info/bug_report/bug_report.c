@@ -23,10 +23,11 @@ enum {
     PART_MS = 5000,
     /* The check waits CHECK_START_S for the other ranks, then reports what it found. */
     CHECK_MS = 20000,
+    MOST_FILES = 999, /* then a report replaces the last one */
 };
 #define CHECK_START_S "10"
 #define CHECK_S "2" /* for measurements */
-#define FILE_NAME "hvd-bug-report.txt"
+#define FILE_NAME "hvd-bug-report"
 
 /* Which output of a part is shown: all of it, or only errors and the lines or words whose
  * key is listed. Slurm prints its configuration as lines "KEY = VALUE", and jobs as words
@@ -268,6 +269,17 @@ static int print_parts(FILE *out, FILE *missing, struct hvd_error *err)
 
 /* --- the file --- */
 
+/* Returns a name that no file has, so that a second report does not replace the first:
+ * hvd-bug-report.txt, hvd-bug-report-2.txt, ... */
+static const char *choose_file(char *name, size_t bytes)
+{
+    snprintf(name, bytes, FILE_NAME ".txt");
+    for (int number = 2; access(name, F_OK) == 0 && number <= MOST_FILES; number++) {
+        snprintf(name, bytes, FILE_NAME "-%d.txt", number);
+    }
+    return name;
+}
+
 /* Writes a new file and renames it, so that hvd-info never follows a link that somebody
  * else has put there. */
 static int write_file(const char *file, FILE *missing, struct hvd_error *err)
@@ -350,6 +362,10 @@ static bool is_other_rank(hvd_info_lookup lookup)
 
 int hvd_info_report(hvd_info_lookup lookup, const char *file, struct hvd_error *err)
 {
-    return is_other_rank(lookup) ? take_part(err)
-                                 : write_report(file != NULL ? file : FILE_NAME, err);
+    char name[64];
+
+    if (is_other_rank(lookup)) {
+        return take_part(err);
+    }
+    return write_report(file != NULL ? file : choose_file(name, sizeof(name)), err);
 }

@@ -8,9 +8,9 @@
 #include "gpu_binding/base/error.h"
 
 /* Writes the report to the file, and prints the file's name. NULL: hvd-bug-report.txt;
- * "-": standard output. If a part fails or exceeds its time limit, the report names it
- * and goes on. In a job, rank 0 writes the report, and the other ranks only take part in
- * the check. */
+ * hvd-bug-report-2.txt and so on if that exists; "-": standard output. If a part fails or
+ * exceeds its time limit, the report names it and goes on. In a job, rank 0 writes the
+ * report, and the other ranks only take part in the check. */
 int hvd_info_report(hvd_info_lookup lookup, const char *file, struct hvd_error *err);
 
 #endif
