@@ -67,10 +67,19 @@ if [ "$(id -u)" = 0 ]; then
     refuses 'another user gets no answer' 1 'or they belong to another user' \
         setpriv --reuid 65534 --regid 65534 --clear-groups "$work/hvd-info" --pid $job
     mkdir -m 777 "$work/bin"
-    printf '#!/bin/sh\necho 65534 1\n' >"$work/bin/squeue"
+    cat >"$work/bin/squeue" <<'EOF'
+#!/bin/sh
+case $* in
+*--steps*) printf '7.extern\n7.0\n7.2\n' ;;
+*) echo 7 65534 1 ;;
+esac
+EOF
     printf '#!/bin/sh\necho $$ >"${0%%/*}/pid"\nexec sleep 100\n' >"$work/bin/srun"
     chmod a+rx "$work/bin/squeue" "$work/bin/srun"
-    PATH=$work/bin:$PATH "$info" --job 7 >"$work/out" 2>&1 &
+    refuses 'a step that the job does not have is an error, with the steps that it has' 1 \
+        '^hvd-info: job 7 has no running step 1, but these: extern, 0, 2: name one' \
+        env PATH="$work/bin:$PATH" "$info" --job 7.1
+    PATH=$work/bin:$PATH "$info" --job 7.2 >"$work/out" 2>&1 &
     asking=$!
     tries=0
     until [ -s "$work/bin/pid" ] || [ $tries -eq 100 ]; do
@@ -84,6 +93,7 @@ if [ "$(id -u)" = 0 ]; then
     report $? 'srun as another user ends with hvd-info'
 else
     tap_skip 'another user gets no answer' 'not root'
+    tap_skip 'a step that the job does not have is an error' 'not root'
     tap_skip 'srun as another user ends with hvd-info' 'not root'
 fi
 # A pipe may have the name of a page where a process has a root directory of its own.

@@ -103,6 +103,8 @@ prints 'it names the ranks that are late, with their nodes' \
     as_user "$prefix/bin/hvd-info" --job "$asked.0"
 prints 'root gets the answer, too' "^job $asked.0: 4 of 4 ranks$" as_root "$prefix/bin/hvd-info" --job "$asked"
 complains 'a job that does not exist is an error' 'squeue knows no running job 999999' as_user "$prefix/bin/hvd-info" --job 999999
+complains 'a step that does not exist is an error, with the steps that do' 'has no running step 9, but these: .*0' \
+    as_user "$prefix/bin/hvd-info" --job "$asked.9"
 as_user scancel "$asked"
 end_job
 succeeds 'no service is left' as_root sh -c '! pgrep -x hvd-rendezvous'

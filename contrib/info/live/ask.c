@@ -15,6 +15,7 @@
 
 #include "contrib/info/live/report.h"
 #include "contrib/info/process.h"
+#include "gpu_binding/base/number.h"
 #include "gpu_binding/base/srun_environment.h"
 
 enum {
@@ -86,6 +87,55 @@ static int find_job(const struct hvd_info_selection *which, struct hvd_error *er
                           job, output.bytes > 0 ? output.text : "it has ended");
     }
     asked.user = (uid_t)user;
+    hvd_info_output_finish(&output);
+    return status;
+}
+
+/* Writes the steps in the output of squeue, such as "5.0\n5.batch\n", as "0, batch".
+ * Returns whether the step is among them. */
+static bool list_steps(char *text, int64_t step, char *list, size_t bytes)
+{
+    char *rest = text;
+    size_t used = 0;
+    bool is_there = false;
+
+    list[0] = '\0';
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        const char *dot = strrchr(line, '.');
+        const char *name = dot != NULL ? dot + 1 : line;
+
+        is_there = is_there || hvd_number_parse(name, LONG_MAX) == step;
+        if (used < bytes) {
+            used += (size_t)snprintf(list + used, bytes - used, "%s%s",
+                                     used > 0 ? ", " : "", name);
+        }
+    }
+    return is_there;
+}
+
+/* Fails if the job has no such step. If squeue does not answer, the nodes will. */
+static int check_step(const struct hvd_info_selection *which, struct hvd_error *err)
+{
+    char jobs[64], steps[160];
+    const char *const argv[] = {"squeue",  "--noheader",  jobs,
+                                "--steps", "--format=%i", NULL};
+    const struct hvd_info_process process = {.argv = argv, .limit_ms = 1000 * LIMIT_S};
+    struct hvd_info_output output;
+    int status;
+
+    snprintf(jobs, sizeof(jobs), "--jobs=%" PRIu32, asked.job);
+    status = hvd_info_process_run(&process, &output, err);
+    if (status < 0) {
+        return status;
+    }
+    if (hvd_info_output_is_good(&output) && output.bytes > 0 &&
+        !list_steps(output.text, which->step, steps, sizeof(steps))) {
+        status = hvd_fail(err, HVD_ERR_STATE,
+                          "job %" PRIu32 " has no running step %" PRId64
+                          ", but these: %s: name one of them, or the job alone",
+                          asked.job, which->step, steps);
+    }
     hvd_info_output_finish(&output);
     return status;
 }
@@ -182,6 +232,9 @@ static int ask_nodes(const struct hvd_info_selection *which, struct hvd_info_ran
     struct hvd_info_output output;
     int status = find_job(which, err);
 
+    if (status == 0 && which->step >= 0) {
+        status = check_step(which, err);
+    }
     if (status < 0) {
         return status;
     }
