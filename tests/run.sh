@@ -13,7 +13,7 @@ Installs what is missing (Debian, root), builds and tests. The last line is
 
 Without arguments: every layer, real jobs, a cluster of two nodes, and the front end of Debian's
 PyTorch, in at most 15 minutes on two idle cores, 10 minutes when run again.
-\`all\` adds, in at most 40 minutes: the same promises with other numbers of ranks and layouts, under
+\`all\` takes about an hour there. It adds: the same promises with other numbers of ranks and layouts, under
 sanitizers, and with TensorFlow, Keras, MXNet, JAX and the current PyTorch of PyPI.
 
   format      layout of the sources (clang-format), scripts (shellcheck)
