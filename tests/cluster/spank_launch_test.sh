@@ -50,5 +50,13 @@ prints 'the TaskProlog of admin.md marks a job whose srun has --hvd, once, besid
 prints 'and a job that has --hvd itself' '^hvd ?$' batch "$many -N1" "srun -n1 true; $comment"
 prints 'but not a job without' '^mine ?$' batch '-N1 --comment=mine' "srun -n1 true; $comment"
 
+# Rank 1 fails while the script runs for rank 0. Slurm then ends the step, and the script with it.
+ends_quietly()
+{
+    as_user srun "$many" -N2 -n2 sh -c 'exit $((3 * SLURM_PROCID))' 2>"$work/ended"
+    [ $? -eq 3 ] && ! grep -i prolog "$work/ended"
+}
+succeeds 'it is not a failure if the step ends while it runs' ends_quietly
+
 bare prints 'srun --hvd of two ranks' "$two" in_line as_user srun --hvd -N2 -n2 sh -c "$rank"
 tap_done
