@@ -121,17 +121,71 @@ static void test_nvlink(void)
     tap_ok(findings.items[0].level == HVD_INFO_RED && findings.items[0].limit == 30 &&
                strcmp(findings.items[0].nodes, "n1 (rank 0)") == 0,
            "the longest name that matches a model counts: %s", findings.items[0].nodes);
-    tap_ok(findings.items[1].level == HVD_INFO_YELLOW &&
-               findings.items[1].limit == 200 &&
+    tap_ok(findings.items[1].level == HVD_INFO_YELLOW && findings.items[1].limit == 200 &&
                strcmp(findings.items[1].nodes, "n1 (rank 2)") == 0,
            "_ stands for a space: %s", findings.items[1].nodes);
     hvd_info_findings_finish(&findings);
     hvd_info_nodes_finish(&nodes);
 }
 
+/* Checks the links with some rates of 1 GB/s instead of 10. Returns the findings that are
+ * not green, such as "n1 to n2; n3; ". */
+static const char *judge_links(const int slow[NODES][HVD_INFO_ROUNDS])
+{
+    static const struct hvd_info_thresholds thresholds = {
+        .count = 1, .items = {{"link", {7, false}, {3, false}}}};
+    static char text[200];
+    const char *const hosts[] = {"n1", "n2", "n3", "n4"};
+    double values[NODES][HVD_INFO_VALUES];
+    struct hvd_info_findings findings = {0};
+    struct hvd_info_nodes nodes = {0};
+
+    fill_values(values);
+    for (int node = 0; node < NODES; node++) {
+        for (int round = 0; round < HVD_INFO_ROUNDS; round++) {
+            if (slow[node][round]) {
+                values[node][HVD_INFO_LINK_GBS + round] = slow[node][round];
+            }
+        }
+    }
+    hvd_info_nodes_init(&nodes, hosts, NODES, NULL);
+    hvd_info_judge(&nodes, values[0], NULL, &thresholds, &findings, NULL);
+    text[0] = '\0';
+    for (int i = 0; i < findings.count; i++) {
+        if (findings.items[i].level != HVD_INFO_GREEN) {
+            strcat(strcat(text, findings.items[i].nodes), "; ");
+        }
+    }
+    hvd_info_findings_finish(&findings);
+    hvd_info_nodes_finish(&nodes);
+    return text;
+}
+
+/* In round 0 the pairs are n1-n2 and n3-n4; in round 1 n2-n3; in round 2 n1-n3, n2-n4. */
+static void test_links(void)
+{
+    const int sends[NODES][HVD_INFO_ROUNDS] = {{0}, {1, 5, 1}};
+    const int receives[NODES][HVD_INFO_ROUNDS] = {{1, 0, 0}, {0}, {0, 1, 0}, {0, 0, 1}};
+    const int both[NODES][HVD_INFO_ROUNDS] = {{1, 0, 0}, {1, 1, 1}, {0, 1, 0}, {0, 0, 1}};
+    const int some[NODES][HVD_INFO_ROUNDS] = {{0}, {1, 1, 0}};
+
+    tap_ok(strcmp(judge_links(sends), "n2 to all others; ") == 0,
+           "a node that sends slowly to all is one finding: %s", judge_links(sends));
+    tap_ok(strcmp(judge_links(receives), "all others to n2; ") == 0,
+           "a node that receives slowly from all is one finding: %s",
+           judge_links(receives));
+    tap_ok(strcmp(judge_links(both), "n2; ") == 0,
+           "a node with slow links in both directions is one finding: %s",
+           judge_links(both));
+    tap_ok(strcmp(judge_links(some), "n2 to n1; n2 to n3; ") == 0,
+           "if one of its links is good, the others are a finding each: %s",
+           judge_links(some));
+}
+
 int main(void)
 {
     test_pairs();
+    test_links();
     test_judge();
     test_nvlink();
     return tap_done();

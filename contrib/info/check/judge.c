@@ -69,6 +69,20 @@ struct sample {
     int peer; /* -1, or the first rank of the node at the other end */
 };
 
+/* The slow links of a node are one finding if they are all that it has. */
+enum bundle {
+    BUNDLE_BOTH,
+    BUNDLE_SENT,
+    BUNDLE_RECEIVED,
+    BUNDLES,
+};
+
+struct node_links {
+    int sent, slow_sent;
+    int received, slow_received;
+    bool is_told[BUNDLES];
+};
+
 /* A check that is under way. */
 struct judge {
     const struct hvd_info_nodes *nodes;
@@ -78,6 +92,7 @@ struct judge {
     const int *firsts; /* the first rank of each node */
     struct sample *samples;
     int count;
+    struct node_links *links; /* by node */
     bool *is_named; /* by rank */
     int *ranks;
     struct hvd_info_findings *findings;
@@ -281,21 +296,91 @@ static struct hvd_info_finding judge_sample(const struct judge *judge,
     return finding;
 }
 
+/* Counts the links of each node, and those of them that are not green. */
+static void count_links(struct judge *judge, const struct rule *rule, double median)
+{
+    memset(judge->links, 0, (size_t)judge->nodes->count * sizeof(*judge->links));
+    for (int i = 0; i < judge->count; i++) {
+        const struct sample *sample = &judge->samples[i];
+        struct node_links *sender = &judge->links[judge->nodes->node_of[sample->rank]];
+        struct node_links *receiver = &judge->links[judge->nodes->node_of[sample->peer]];
+        bool is_slow = judge_sample(judge, rule, sample, median).level != HVD_INFO_GREEN;
+
+        sender->sent++;
+        sender->slow_sent += is_slow;
+        receiver->received++;
+        receiver->slow_received += is_slow;
+    }
+}
+
+static bool has_bundle(const struct node_links *links, enum bundle bundle)
+{
+    const bool sends_slowly = links->sent > 1 && links->slow_sent == links->sent;
+    const bool receives_slowly =
+        links->received > 1 && links->slow_received == links->received;
+
+    switch (bundle) {
+    case BUNDLE_BOTH:
+        return sends_slowly && receives_slowly;
+    case BUNDLE_SENT:
+        return sends_slowly;
+    case BUNDLE_RECEIVED:
+    case BUNDLES:
+        break;
+    }
+    return receives_slowly;
+}
+
+/* Finds the bundle of a slow link and its node. Returns BUNDLES if it has none. */
+static enum bundle find_bundle(const struct judge *judge, int sender, int receiver,
+                               int *node)
+{
+    for (int bundle = BUNDLE_BOTH; bundle < BUNDLES; bundle++) {
+        if (bundle != BUNDLE_RECEIVED &&
+            has_bundle(&judge->links[sender], (enum bundle)bundle)) {
+            *node = sender;
+            return (enum bundle)bundle;
+        }
+        if (bundle != BUNDLE_SENT &&
+            has_bundle(&judge->links[receiver], (enum bundle)bundle)) {
+            *node = receiver;
+            return (enum bundle)bundle;
+        }
+    }
+    return BUNDLES;
+}
+
+/* Adds a slow link, or its bundle if that has not been added before. */
 static int add_link(struct judge *judge, const struct sample *sample,
                     struct hvd_info_finding finding, struct hvd_error *err)
 {
     const struct hvd_info_nodes *nodes = judge->nodes;
+    const int sender = nodes->node_of[sample->rank];
+    const int receiver = nodes->node_of[sample->peer];
+    const char *from = nodes->names[sender], *to = nodes->names[receiver];
+    int node;
+    enum bundle bundle = find_bundle(judge, sender, receiver, &node);
     char link[600];
 
-    snprintf(link, sizeof(link), "%.250s to %.250s",
-             nodes->names[nodes->node_of[sample->rank]],
-             nodes->names[nodes->node_of[sample->peer]]);
+    if (bundle != BUNDLES && judge->links[node].is_told[bundle]) {
+        return 0;
+    }
+    if (bundle != BUNDLES) {
+        judge->links[node].is_told[bundle] = true;
+    }
+    if (bundle == BUNDLE_BOTH) {
+        snprintf(link, sizeof(link), "%.250s", nodes->names[node]);
+    } else {
+        snprintf(link, sizeof(link), "%.250s to %.250s",
+                 bundle == BUNDLE_RECEIVED ? "all others" : from,
+                 bundle == BUNDLE_SENT ? "all others" : to);
+    }
     finding.nodes = link;
     return hvd_info_findings_add(nodes, NULL, 0, &finding, judge->findings, err);
 }
 
-/* Adds one finding for all samples of a level; for links, one each. Samples are sorted by
- * their values. */
+/* Adds one finding for all samples of a level; for links, one each or one for a bundle.
+ * Samples are sorted by their values. */
 static int add_level(struct judge *judge, const struct rule *rule, double median,
                      enum hvd_info_level level, struct hvd_error *err)
 {
@@ -351,6 +436,9 @@ static int apply_rule(struct judge *judge, const struct rule *rule, struct hvd_e
     }
     qsort(judge->samples, (size_t)judge->count, sizeof(*judge->samples), compare_samples);
     median = find_median(judge, rule->is_cost);
+    if (rule->scope == SCOPE_LINK) {
+        count_links(judge, rule, median);
+    }
     status = add_level(judge, rule, median, HVD_INFO_RED, err);
     if (status == 0) {
         status = add_level(judge, rule, median, HVD_INFO_YELLOW, err);
@@ -382,14 +470,15 @@ int hvd_info_judge(const struct hvd_info_nodes *nodes, const double *values,
                           .thresholds = thresholds,
                           .firsts = firsts,
                           .samples = calloc(room, sizeof(*judge.samples)),
+                          .links = calloc((size_t)nodes->count, sizeof(*judge.links)),
                           .is_named =
                               calloc((size_t)nodes->ranks, sizeof(*judge.is_named)),
                           .ranks = calloc((size_t)nodes->ranks, sizeof(*judge.ranks)),
                           .findings = findings};
     int status = 0;
 
-    if (firsts == NULL || judge.samples == NULL || judge.is_named == NULL ||
-        judge.ranks == NULL) {
+    if (firsts == NULL || judge.samples == NULL || judge.links == NULL ||
+        judge.is_named == NULL || judge.ranks == NULL) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for %zu values", room);
     } else {
         for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]) && status == 0; i++) {
@@ -398,6 +487,7 @@ int hvd_info_judge(const struct hvd_info_nodes *nodes, const double *values,
     }
     free(firsts);
     free(judge.samples);
+    free(judge.links);
     free(judge.is_named);
     free(judge.ranks);
     return status;

@@ -17,7 +17,7 @@ enum hvd_info_level {
 struct hvd_info_finding {
     enum hvd_info_level level;
     const char *check;
-    char *nodes; /* "n[1-4]", "n1 to n2" */
+    char *nodes; /* "n[1-4]", "n1 to n2", "n1 to all others" */
     double value; /* the worst one; NAN: the check compares texts */
     double median;
     double limit; /* NAN: none */
@@ -32,7 +32,7 @@ struct hvd_info_findings {
 };
 
 /* Adds the findings about numbers: those of rank i are values[i * HVD_INFO_VALUES]. Its
- * facts, texts[i], have the model of its GPU. */
+ * facts, texts[i], have the model of its GPU; they may be NULL if no GPU was measured. */
 int hvd_info_judge(const struct hvd_info_nodes *nodes, const double *values,
                    const char *const *texts, const struct hvd_info_thresholds *thresholds,
                    struct hvd_info_findings *findings, struct hvd_error *err);
