@@ -93,6 +93,7 @@ def _add_programs(prefix, folder):
     files.update({f'lib/{name}': libdir / name for name in LIBRARIES})
     files.update({f'lib/hvd/bench/{script.name}': script
                   for script in (libdir / 'hvd/bench').glob('*.py')})
+    files['share/hvd/thresholds.conf'] = prefix / 'share/hvd/thresholds.conf'
     for name, installed in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(installed, folder / name)  # follows symbolic links

@@ -61,6 +61,10 @@ report $? 'its list of files and its metadata are right'
 "$bin/hvdrun" --version >"$out" 2>&1 && "$bin/horovodrun" --version >>"$out" 2>&1 &&
     "$bin/hvd-bench" --help >>"$out" 2>&1 && "$bin/hvd-info" --help >>"$out" 2>&1
 report $? 'its commands are in bin'
+# This build may be for another libdir.
+HVD_LIBRARY=$site/horovod/_hvd/lib/libhvd.so "$bin/hvd-info" --check --node --seconds 1 >"$out" 2>&1
+grep -q '^verdict: ' "$out" && ! grep thresholds "$out"
+report $? 'hvd-info --check has its limits'
 says 0 "horovod: $site/horovod, hvd's, installed by hvd 0.1.0: imported" "$bin/hvd-info" "--python=$bin/python"
 report $? 'hvd-info --python names the distribution'
 says 0 'already satisfied' "$bin/pip" install horovod==0.28.1
