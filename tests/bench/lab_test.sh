@@ -73,7 +73,21 @@ cp "$work/out" "$work/finished"
 ! lab --batch 8 && grep -q 'has jobs with --batch 4, not 8: give that option' "$work/out" &&
     [ "$(wc -l <"$work/started")" -eq 6 ]
 report $? 'a lab with other options does not mix its rows with those of an earlier one'
+(export HVD_NET=tcp HVD_SECRET=5ecre7 && ! lab && ! grep -q 5ecre7 "$work/out" &&
+    grep -q 'has jobs with the variables "", not "HVD_NET=tcp": set these to go on' "$work/out")
+report $? 'nor does a lab with other variables of hvd'
 cp "$work/finished" "$work/out"
+"$python" - "$(dirname "$0")/../.." >>"$work/out" 2>&1 <<'EOF'
+import re, sys
+sys.path.insert(0, sys.argv[1] + '/contrib/bench/hvd_bench')
+sys.dont_write_bytecode = True
+import lab
+sections = re.split(r'^/\* --- ', open(sys.argv[1] + '/gpu_binding/base/env.h').read(), flags=re.M)
+places = [each for each in sections if each.startswith(('Set for each', 'Between', 'Starting by'))]
+names = set(re.findall(r'"(HVD_\w+)"$', ''.join(places), re.M)) | {'HVD_SECRET'}
+assert len(places) == 3 and names == set(lab.NOT_SETTINGS), names ^ set(lab.NOT_SETTINGS)
+EOF
+report $? 'all variables of hvd that are secret or tell a rank its place are left out'
 
 "$python" - "$work/lab" >>"$work/out" 2>&1 <<'EOF'
 import csv, os, sys

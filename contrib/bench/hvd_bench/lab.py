@@ -46,7 +46,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SOURCE_PYTHON = os.path.join(HERE, '..', '..', 'python')
 JOB_SECONDS = 600
 # jobs.csv: a job is known by all columns but the last.
-JOB = ('backend', 'servers', 'per_server', 'turn', 'model', 'batch', 'steps', 'python', 'launch', 'step_ms')
+JOB = ('backend', 'servers', 'per_server', 'turn', 'model', 'batch', 'steps', 'python', 'launch', 'variables',
+       'step_ms')
+# Variables that tell a rank its place, or that are secret. All other HVD_* are settings of the jobs.
+NOT_SETTINGS = ('HVD_AGENT_PLAN', 'HVD_CAUSE', 'HVD_CPUS', 'HVD_DEFAULTS', 'HVD_EXPORTED', 'HVD_GPUS',
+                'HVD_GPU_INDEX', 'HVD_GPU_LIST', 'HVD_LAUNCH', 'HVD_LAUNCH_VERSION', 'HVD_NIC', 'HVD_RENDEZVOUS',
+                'HVD_RUN_ADDRESS', 'HVD_RUN_KEY', 'HVD_SECRET', 'HVD_TERMINAL')
 COLUMNS = ('backend', 'servers', 'per_server', 'ranks', 'step_ms', 'samples_s', 'speed_up',
            'efficiency')
 TITLE = ('model', 'batch')  # equal in all rows: in training.csv only
@@ -245,6 +250,12 @@ def launch(options, servers, per_server, command, **env):
                        f'{shlex.join(words + command)}\n{done.stdout}\n{goes_on(options)}')
 
 
+def settings():
+    """Returns the settings of hvd in the environment, such as "HVD_NET=tcp HVD_SINGLE_COPY=0"."""
+    return ' '.join(f'{name}={shlex.quote(value)}' for name, value in sorted(os.environ.items())
+                    if name.startswith('HVD_') and name not in NOT_SETTINGS)
+
+
 def python_of(options, name):
     """Returns the interpreter of a backend and its PYTHONPATH: empty for Horovod, so that hvd does not hide
     it."""
@@ -314,7 +325,7 @@ class Jobs:
         name, servers, per_server = job
         options = self.options
         fields = (name.partition('=')[0], servers, per_server, turn, options.model, options.batch,
-                  options.steps, python_of(options, name)[0], options.launch)
+                  options.steps, python_of(options, name)[0], options.launch, settings())
         return tuple(map(str, fields))
 
     def left(self):
@@ -334,6 +345,9 @@ class Jobs:
                     raise LabError(f'{self.path} has jobs with --{column} {shlex.quote(kept[column])}, not '
                                    f'{shlex.quote(ours[column])}: give that option to go on with them, '
                                    'or another --out')
+            if ours and ours['variables'] != kept['variables']:
+                raise LabError(f'{self.path} has jobs with the variables "{kept["variables"]}", not '
+                               f'"{ours["variables"]}": set these to go on with them, or give another --out')
 
     def add(self, turn, job, seconds):
         key = self.key(turn, job)
