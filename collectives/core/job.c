@@ -233,9 +233,9 @@ static bool has_left(const void *arg)
            hvd_shutdown_phase(&job->shutdown) == HVD_PHASE_CLOSED;
 }
 
-/* Follows the name of a rank that leaves without a reason. */
-/* A script that calls exit(7) looks the same from here: neither atexit of Python nor that
- * of libc is told the status. */
+/* Follows the name of a rank that leaves without a reason. A script that calls exit(7)
+ * looks the same from here: neither atexit of Python nor that of libc is told the
+ * status. */
 static const char left_text[] =
     " has left the job: did its script end early, or have less data? See hvd.join()";
 
