@@ -8,7 +8,7 @@ import sys
 import traceback
 from ctypes import c_int
 
-from horovod.common import membership, mpi, requests, stacks, stores, uncaught
+from horovod.common import alone, membership, mpi, requests, stacks, stores, uncaught
 from horovod.common import process_sets as sets
 from horovod.common import requeue as requeueing
 from horovod.common.arguments import wrong_type
@@ -66,6 +66,7 @@ class HorovodBasics:
         init() works again once every rank has left."""
         if sys.exc_info()[0] is None:
             requeueing.leave()
+            alone.warn_if_alone()
         _leave_job(None)
 
     def is_initialized(self):
@@ -289,5 +290,6 @@ def end_script():
     words = _last_words()
     if words is None and not membership.is_inherited():
         requeueing.leave()
+        alone.warn_if_alone()
     _leave_job(words or b'')
     requests.forget_pending()

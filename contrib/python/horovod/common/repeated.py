@@ -9,6 +9,7 @@ Each name has one description, used by one request at a time. Between requests i
 import operator
 from ctypes import byref, c_double, c_int64, c_void_p
 
+from horovod.common.alone import shared
 from horovod.common.arguments import check_op, check_scale
 from horovod.common.library import DEVICE_CPU, Tensor, quick
 from horovod.common.requests import Request, add, tensor_name
@@ -60,6 +61,7 @@ class Repeated(Request):
             self._free()  # for example, the request belongs to an earlier job
         if _start(*self._arguments) != 0:
             return None
+        shared()
         return add(self, self.stream)
 
     def _free(self):

@@ -13,7 +13,7 @@ import itertools
 from collections import defaultdict
 from ctypes import c_int, c_int32, c_int64, c_void_p
 
-from horovod.common import membership
+from horovod.common import alone, membership
 from horovod.common.arguments import (check_name, check_op, check_rank, check_scale,
                                       check_set)
 from horovod.common.exceptions import HorovodInternalError
@@ -130,6 +130,7 @@ def _start(function, arguments, borrowed, finish):
 def allreduce(tensors, op, scale, set_id, borrowed, finish):
     """Starts an allreduce. ``scale``: (prescale factor, postscale factor), as in
     reducescatter."""
+    alone.shared()
     return _start(lib.hvd_allreduce_start,
                   (describe(tensors), len(tensors), check_op(op), *check_scale(scale), set_id),
                   borrowed, finish)
@@ -137,6 +138,7 @@ def allreduce(tensors, op, scale, set_id, borrowed, finish):
 
 def reducescatter(tensors, op, scale, set_id, borrowed, finish):
     """Starts the reducescatter of a group. ``scale``: the prescale and the postscale factor."""
+    alone.shared()
     return _start(lib.hvd_reducescatter_start,
                   (describe(tensors), len(tensors), check_op(op), *check_scale(scale), set_id),
                   borrowed, finish)
@@ -144,6 +146,7 @@ def reducescatter(tensors, op, scale, set_id, borrowed, finish):
 
 def allgather(tensors, set_id, borrowed, finish):
     """Starts the allgather of a group."""
+    alone.shared()
     return _start(lib.hvd_allgather_start, (describe(tensors), len(tensors), set_id),
                   borrowed, finish)
 
@@ -159,6 +162,7 @@ def alltoall(tensor, splits, set_id, borrowed, finish):
     """Starts an alltoall. ``splits``: the number of rows for each rank, or None for equal
     parts."""
     counts = None if splits is None else (c_int32 * len(splits))(*splits)
+    alone.shared()
     return _start(lib.hvd_alltoall_start,
                   (describe([tensor]), counts, len(splits or ()), set_id), borrowed, finish)
 

@@ -6,7 +6,7 @@ from horovod.common.versions import require
 require('torch')  # before imports that fail with unsupported versions
 
 from horovod.common.exceptions import HorovodInternalError
-from horovod.torch import elastic, mpi_ops
+from horovod.torch import elastic, mpi_ops, steps
 from horovod.torch.compression import Compression
 from horovod.torch.functions import (allgather_object, broadcast_object,
                                      broadcast_optimizer_state, broadcast_parameters)
@@ -25,6 +25,7 @@ from horovod.torch.optimizer import DistributedOptimizer
 from horovod.torch.sync_batch_norm import SyncBatchNorm
 
 _MPI_LIB_AVAILABLE = True
+steps.watch()
 
 
 def _check_has_gpu():

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Warns at the end of a job in which each rank has trained for itself, because the script never
+averages gradients.
+
+A script that only evaluates gets no warning: front ends report steps of the framework's own
+optimizers, too.
+"""
+
+import os
+import sys
+
+from horovod.common import membership
+
+
+class _Job:
+    """has_trained: an optimizer has changed parameters. has_shared: this rank has started a
+    collective other than a broadcast or a barrier, or uses another library for them."""
+
+    has_trained = False
+    has_shared = False
+
+
+def trained(shares):
+    """Notes the step of an optimizer. ``shares()``: whether the ranks can average by other means
+    than hvd; called at the first step only."""
+    if not _Job.has_trained:
+        _Job.has_trained = True
+        _Job.has_shared = _Job.has_shared or shares() or 'mpi4py.MPI' in sys.modules
+
+
+def shared():
+    """Notes a collective."""
+    _Job.has_shared = True
+
+
+def _say(text):
+    print(f'hvd: {text}', file=sys.stderr, flush=True)
+
+
+def warn_if_alone():
+    """Warns on rank 0 if the ranks have trained and shared nothing. To be called before a job ends
+    without an error; the next job begins anew."""
+    is_alone = _Job.has_trained and not _Job.has_shared
+    _Job.has_trained = _Job.has_shared = False
+    if not is_alone or not membership.exists() or os.environ.get('HVD_CHECK_AVERAGING') == '0':
+        return
+    numbers = membership.numbers()
+    if numbers.rank == 0 and numbers.size > 1:
+        _say(f'rank 0: this job of {numbers.size} ranks has averaged nothing, so each rank has '
+             'trained alone: wrap the optimizer in hvd.DistributedOptimizer(...). '
+             'HVD_CHECK_AVERAGING=0 turns this check off.')

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The warning that each rank has trained alone: it comes at the end of a job that takes steps and averages nothing,
+once, and in no other case. Prints TAP; starts its ranks itself."""
+
+import launch
+from report import run_check
+
+SCRIPT = '''
+import torch
+import horovod.torch as hvd
+hvd.init()
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+{prepare}
+for _ in range({steps}):
+    optimizer.zero_grad()
+    model(torch.ones(3, 2)).sum().backward()
+    optimizer.step()
+{end}
+'''
+WRAP = 'optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())'
+GLOO = 'import torch.distributed; torch.distributed.init_process_group("gloo")'
+WARNING = ('hvd: rank 0: this job of 2 ranks has averaged nothing, so each rank has trained alone: wrap the optimizer '
+           'in hvd.DistributedOptimizer')
+# Without a framework: the same steps are noted by hand.
+BARE = '''
+import horovod.common.basics as hvd
+from horovod.common import alone
+hvd.init()
+alone.trained(lambda: False)
+{end}
+'''
+HAS_HOOK = '''
+import importlib, sys
+sys.exit(not hasattr(importlib.import_module('torch.optim.optimizer'), 'register_optimizer_step_post_hook'))
+'''
+
+
+def warned(script, ranks=2, expected=0, **variables):
+    """Returns how often the job has warned, or -1 and its output if it has another exit status."""
+    status, output = launch.run_ranks(ranks, ['-c', script], **variables)
+    return (output.count(WARNING), output) if status == expected else (-1, output)
+
+
+def check(report):
+    def says(count, promise, script, **options):
+        found, output = warned(script, **options)
+        report.line(found == count, promise, output)
+
+    says(1, 'a job that trains and averages nothing is told so, once', BARE.format(end=''))
+    says(1, 'hvd.shutdown() does not hide it', BARE.format(end='hvd.shutdown()'))
+    says(0, 'a variable turns it off', BARE.format(end=''), HVD_CHECK_AVERAGING='0')
+    says(0, 'a single rank trains alone by right', BARE.format(end=''), ranks=1)
+    says(0, 'a job that fails has another problem', BARE.format(end='raise ValueError'), expected=1)
+    if launch.run_ranks(1, ['-c', HAS_HOOK])[0] != 0:
+        report.skip('steps of torch are noticed', 'torch before 2.1 has no hook for the steps of all optimizers')
+        return
+    values = {'prepare': '', 'steps': 2, 'end': ''}
+    says(1, 'a script that forgets DistributedOptimizer is warned', SCRIPT.format(**values))
+    says(0, 'a script that wraps its optimizer is not', SCRIPT.format(**{**values, 'prepare': WRAP}))
+    says(0, 'nor one that averages by allreduce', SCRIPT.format(
+        **{**values, 'end': 'hvd.allreduce(model.weight.detach())'}))
+    says(0, 'nor one that takes no step', SCRIPT.format(**{**values, 'steps': 0}))
+    says(0, 'nor one of torch.distributed', SCRIPT.format(**{**values, 'prepare': GLOO}))
+
+
+if __name__ == '__main__':
+    run_check(check, 2)
