@@ -165,6 +165,7 @@ static int fill_boot(const struct hvd_modex *modex, struct hvd_boot *boot,
 
     boot->rank = modex->rank;
     boot->size = modex->size;
+    boot->generation = modex->generation;
     boot->peers = calloc((size_t)modex->size, sizeof(*boot->peers));
     if (nodes == NULL || boot->peers == NULL) {
         status = hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", modex->size);

@@ -38,6 +38,7 @@ struct hvd_boot {
     struct hvd_boot_peer *peers; /* [size] */
     /* the surviving ranks may call hvd_boot_create again after a rank has died */
     bool is_elastic;
+    int generation; /* of an elastic job: 1, 2, ...; 0: the job is not elastic */
 };
 
 /* A store through which ranks find each other without a launcher; the program has

@@ -22,6 +22,7 @@ struct hvd_modex {
     int rank; /* this rank: its index in the list of ranks, if there is a list */
     int size;
     struct hvd_blob *blobs; /* [size] the blob of each rank */
+    int generation; /* of an elastic job: 1, 2, ...; 0: the job is not elastic */
 };
 
 /* Each backend fills in out, which the caller ends with hvd_modex_finish, or fails and

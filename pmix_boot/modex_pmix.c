@@ -279,7 +279,7 @@ static int receive_answer(const struct helper *helper, struct hvd_modex *out,
                               answer.size)
                    : status;
     }
-    *out = (struct hvd_modex){answer.rank, answer.size, blobs};
+    *out = (struct hvd_modex){.rank = answer.rank, .size = answer.size, .blobs = blobs};
     return 0;
 }
 

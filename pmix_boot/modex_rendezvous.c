@@ -31,7 +31,8 @@ static int take_cards(struct hvd_rendezvous_generation *generation, struct hvd_m
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the cards of %d ranks",
                         generation->size);
     }
-    *out = (struct hvd_modex){generation->rank, generation->size, blobs};
+    *out = (struct hvd_modex){generation->rank, generation->size, blobs,
+                              (int)generation->number};
     return 0;
 }
 

@@ -463,6 +463,6 @@ int hvd_modex_store(const struct hvd_modex_query *query, struct hvd_modex *out,
         hvd_blobs_free(blobs, store->size);
         return status;
     }
-    *out = (struct hvd_modex){store->rank, store->size, blobs};
+    *out = (struct hvd_modex){.rank = store->rank, .size = store->size, .blobs = blobs};
     return 0;
 }

@@ -323,7 +323,7 @@ static int gather_round(struct round *round, struct hvd_modex *out, struct hvd_e
     if (blobs == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for %d ranks", round->size);
     }
-    *out = (struct hvd_modex){round->rank, round->size, blobs};
+    *out = (struct hvd_modex){.rank = round->rank, .size = round->size, .blobs = blobs};
     return 0;
 }
 

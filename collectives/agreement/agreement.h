@@ -193,7 +193,7 @@ const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreem
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,
                           char *text, size_t bytes);
 
-/* for tests and benchmarks */
+/* for metrics, tests and benchmarks */
 struct hvd_agreement_counts {
     uint64_t messages_up; /* sent by this rank */
     uint64_t messages_down; /* sent by this rank, counted once per child */
@@ -205,6 +205,7 @@ struct hvd_agreement_counts {
     uint64_t decided; /* batches that rank 0 decided on */
     uint64_t replays;
     uint64_t breaks;
+    uint64_t stall_warnings; /* logged by this rank */
 };
 void hvd_agreement_count(const struct hvd_agreement *agreement,
                          struct hvd_agreement_counts *counts);

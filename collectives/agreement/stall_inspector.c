@@ -296,6 +296,7 @@ static bool warn_of_missing(struct hvd_agreement *agreement,
     is_past = put_missing(agreement, list, text);
     fclose(text);
     if (missing != NULL && missing[0] != '\0') {
+        agreement->counts.stall_warnings++;
         hvd_log(
             HVD_LOG_WARN,
             "One or more tensors were submitted to be reduced, gathered or broadcasted "
@@ -324,6 +325,7 @@ static int warn_of_silent(struct hvd_agreement *agreement, const struct hvd_stal
     first = put_silent(agreement, list, text);
     fclose(text);
     if (silent != NULL && silent[0] != '\0') {
+        agreement->counts.stall_warnings++;
         hvd_log(HVD_LOG_WARN,
                 "One or more ranks do not answer, and others wait for them for more than "
                 "%d seconds. Their processes may be stopped, swapped out or starved of "
@@ -584,6 +586,7 @@ static int blame_root(struct hvd_agreement *agreement, const struct hvd_entry *e
     int64_t grace_ns = parent != 0 ? 2 * agreement->settings.stall_warning_ns : 0;
 
     if (is_spokesman(agreement)) {
+        agreement->counts.stall_warnings++;
         hvd_log(HVD_LOG_WARN, "%s", text);
     }
     if (shutdown_ns == 0 || now_ns - entry->submitted_ns < shutdown_ns + grace_ns) {

@@ -16,7 +16,7 @@ struct hvd_straggler_report {
     int64_t began_ns;
     int64_t updated_ms;
     int64_t updated; /* number of compared batches in the report that was written then */
-    bool is_written;
+    bool is_written; /* or is not to be written */
 };
 
 /* A slow file system blocks the rank while the report is written; once a minute is not
@@ -52,7 +52,8 @@ int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *
     report->boot = boot;
     report->uplink = uplink;
     report->began_ns = hvd_clock_ns();
-    if (boot->rank == 0) {
+    report->is_written = setting == NULL;
+    if (boot->rank == 0 && setting != NULL) {
         open_output(report, setting);
     }
     *out = report;
@@ -143,6 +144,12 @@ void hvd_straggler_report_write(struct hvd_straggler_report *report)
         report->is_written = true;
         write_now(report);
     }
+}
+
+const struct hvd_straggler_sums *
+hvd_straggler_report_sums(struct hvd_straggler_report *report)
+{
+    return hvd_straggler_waits_sums(report->waits);
 }
 
 void hvd_straggler_report_destroy(struct hvd_straggler_report *report)

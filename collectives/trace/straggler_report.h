@@ -12,7 +12,8 @@
 
 struct hvd_straggler_report;
 
-/* setting: the value of HVD_REPORT. Either all ranks of a job have a report, or none has.
+/* setting: the value of HVD_REPORT; NULL: measure, for hvd_straggler_report_sums, and
+ * write nothing. Either all ranks of a job have a report, or none has.
  * boot and uplink are borrowed until destroy. If the destination cannot be written to, a
  * warning is logged. */
 int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *uplink,
@@ -36,6 +37,10 @@ void hvd_straggler_report_close(struct hvd_straggler_report *report);
  * written while the job runs, at most once a minute, because many jobs are killed at a
  * time limit. */
 void hvd_straggler_report_write(struct hvd_straggler_report *report);
+
+/* Returns the sums so far, on rank 0; borrowed until the next call of any function. */
+const struct hvd_straggler_sums *
+hvd_straggler_report_sums(struct hvd_straggler_report *report);
 
 /* NULL is fine. */
 void hvd_straggler_report_destroy(struct hvd_straggler_report *report);

@@ -35,8 +35,9 @@
 enum {
     HVD_STRAGGLER_PRIORITIES = 3, /* of the global process set */
     HVD_STRAGGLER_KINDS = 11, /* number of kinds of collectives: enum hvd_kind */
-    /* Batches in a window. A job that fails loses at most one window of each queue. */
-    HVD_STRAGGLER_WINDOW = 256,
+    /* Batches in a window. A job that fails loses at most one window of each queue, and
+     * metrics of late ranks are behind by one. */
+    HVD_STRAGGLER_WINDOW = 64,
 };
 
 /* A batch that this rank has run. The times may come from any clock of this rank that
