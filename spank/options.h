@@ -15,7 +15,7 @@
 #define HVD_SPANK_OPTIONS_TEXT_MAX 1024
 
 /* Buffer sizes for the list of all words of --hvd, and for its help text. */
-#define HVD_SPANK_OPTIONS_LIST_BYTES 256
+#define HVD_SPANK_OPTIONS_LIST_BYTES 288
 #define HVD_SPANK_OPTIONS_HELP_BYTES 2048
 
 /* How many tasks a node gets, if the user gives no number. */
@@ -45,6 +45,7 @@ struct hvd_spank_options {
     /* all steps that name this file form one job; empty: not given */
     char meet[HVD_SPANK_FILE_MAX + 1];
     char timeline[HVD_SPANK_FILE_MAX + 1]; /* a file; or empty */
+    char metrics[HVD_SPANK_FILE_MAX + 1]; /* a folder; or empty */
     char report[HVD_SPANK_FILE_MAX + 1]; /* a file, "1" for the terminal, or empty */
 };
 

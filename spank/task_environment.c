@@ -142,6 +142,9 @@ static void export_words(const struct hvd_spank_task *task)
     if (options->timeline[0] != '\0') {
         hvd_spank_task_setenv(task->spank, HVD_ENV_TIMELINE, options->timeline, true);
     }
+    if (options->metrics[0] != '\0') {
+        hvd_spank_task_setenv(task->spank, HVD_ENV_METRICS, options->metrics, true);
+    }
     if (options->has_all_ranks) {
         hvd_spank_task_setenv(task->spank, HVD_ENV_TIMELINE_RANKS, "all", true);
     }

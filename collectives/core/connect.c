@@ -77,7 +77,8 @@ static int connect_node(struct hvd_job *job, struct hvd_error *err)
     const struct hvd_shm_sizes sizes = {
         .local_size = local_size,
         .extra_bytes = sizeof(struct hvd_cpu_board) + hvd_mail_extra_bytes(local_size),
-        .reserved_bytes = hvd_mail_reserved_bytes(local_size),
+        .reserved_bytes =
+            hvd_mail_reserved_bytes(local_size) + hvd_metrics_bytes(local_size),
         .geometry = job->geometry,
         .reaches = job->settings.single_copy,
     };

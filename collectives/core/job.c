@@ -76,7 +76,7 @@ static int open_report(struct hvd_job *job, struct hvd_error *err)
     const char *report = job->settings.report;
     int status;
 
-    if (report == NULL) {
+    if (report == NULL && job->settings.metrics == NULL) {
         return 0;
     }
     status =
@@ -129,11 +129,10 @@ static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
                      struct hvd_error *err)
 {
     static open_part *const parts[] = {
-        hvd_live_open,        hvd_recording_open,
-        hvd_negotiation_open, hvd_tuning_create,
-        hvd_connect_open_net, hvd_gpu_tensors_open,
-        open_movers,          hvd_connect_net,
-        open_report,          hvd_progress_start_thread,
+        hvd_live_open,     hvd_recording_open,        hvd_negotiation_open,
+        hvd_tuning_create, hvd_connect_open_net,      hvd_gpu_tensors_open,
+        open_movers,       hvd_connect_net,           open_report,
+        hvd_metrics_open,  hvd_progress_start_thread,
     };
     int status;
 
@@ -408,6 +407,7 @@ const struct hvd_boot *hvd_job_boot(const struct hvd_job *job)
 void hvd_job_count_step(struct hvd_job *job)
 {
     hvd_live_step(&job->live);
+    hvd_metrics_count_step(&job->metrics);
 }
 
 struct hvd_sets *hvd_job_sets(struct hvd_job *job)

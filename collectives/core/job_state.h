@@ -18,6 +18,7 @@
 #include "collectives/core/job.h"
 #include "collectives/core/live.h"
 #include "collectives/core/loop.h"
+#include "collectives/core/metrics.h"
 #include "collectives/core/negotiation.h"
 #include "collectives/core/network.h"
 #include "collectives/core/oversubscription.h"
@@ -75,7 +76,9 @@ struct hvd_job {
     struct hvd_live live;
     struct hvd_timeline *timeline;
     struct hvd_recording recording;
-    struct hvd_straggler_report *report; /* NULL: no report was asked for */
+    /* NULL: neither a report nor metrics were asked for */
+    struct hvd_straggler_report *report;
+    struct hvd_metrics metrics;
     struct hvd_tuning *tuning; /* NULL: this rank does not tune */
 };
 

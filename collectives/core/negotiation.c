@@ -158,6 +158,7 @@ static void conclude(struct hvd_job *job, int status)
     while (failed == 0 && (event = hvd_agreement_next(agreement, &status)) != NULL) {
         failed = carry_out(job, event);
     }
+    hvd_metrics_note_stalls(job);
     status = failed != 0 ? failed : status;
     if (status != 0) {
         end_job(job, status);
@@ -302,7 +303,9 @@ static void note_wait(struct hvd_job *job, const struct hvd_batch *batch)
         .ended_ns = hvd_clock_ns(),
     };
 
+    hvd_metrics_note(job, batch, &note);
     hvd_straggler_report_note(job->report, &note);
+    hvd_metrics_publish(job);
 }
 
 void hvd_negotiation_finish(void *context, struct hvd_batch *batch)

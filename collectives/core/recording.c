@@ -52,7 +52,8 @@ static void note_start(void *context, const struct hvd_batch *batch, bool crosse
 
 void hvd_recording_watch(struct hvd_job *job)
 {
-    if (job->timeline != NULL || job->settings.report != NULL) {
+    if (job->timeline != NULL || job->settings.report != NULL ||
+        job->settings.metrics != NULL) {
         hvd_teams_watch(job->teams, note_start, job);
     }
 }

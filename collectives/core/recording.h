@@ -37,7 +37,7 @@ int hvd_recording_open(struct hvd_job *job, struct hvd_error *err);
  * once. Any thread. */
 void hvd_recording_begin_range(struct hvd_request *request);
 
-/* Records starting batches, if there is a timeline or a straggler report. */
+/* Records starting batches, if there is a timeline, a straggler report, or metrics. */
 void hvd_recording_watch(struct hvd_job *job);
 
 /* Do the work of hvd_timeline_start and hvd_timeline_stop in hvd.h, for an open job. Any

@@ -331,6 +331,7 @@ static void read_records(struct hvd_job_settings *settings)
     if (ranks != NULL && !settings->timeline_all_ranks && strcmp(ranks, "0") != 0) {
         warn_of("%s=%.64s is neither all nor 0; using 0", HVD_ENV_TIMELINE_RANKS, ranks);
     }
+    settings->metrics = find_value(HVD_ENV_METRICS);
     settings->report = find_value(HVD_ENV_REPORT);
     if (settings->report != NULL && strcmp(settings->report, "0") == 0) {
         settings->report = NULL;

@@ -61,6 +61,7 @@ static int on_message(struct hvd_job *job, const struct hvd_uplink_event *event,
     case HVD_MESSAGE_STRAGGLERS:
         if (job->report != NULL) {
             hvd_straggler_report_merge(job->report, event->payload, event->bytes);
+            hvd_metrics_publish(job);
         }
         return 0;
     default:

@@ -97,6 +97,9 @@
 /* Straggler report at the end: a file, also written as JSON to FILE.json; 1: to stderr.
  * Default: none. */
 #define HVD_ENV_REPORT "HVD_REPORT"
+/* The folder of a metrics file for Prometheus on each node, see metrics.md. Default:
+ * none. */
+#define HVD_ENV_METRICS "HVD_METRICS"
 /* Timeline: a file; or DYNAMIC, to start it by hvd.start_timeline(). Default: none. */
 #define HVD_ENV_TIMELINE "HOROVOD_TIMELINE"
 /* all: the timeline shows all ranks. Default: 0, rank 0 alone. */
@@ -265,6 +268,9 @@
 #define HVD_ENV_SLURM_TASKS "SLURM_NTASKS"
 #define HVD_ENV_SLURM_COMPONENTS "SLURM_HET_SIZE"
 #define HVD_ENV_SLURM_NODE "SLURMD_NODENAME"
+/* The user, in the labels of metrics; outside of Slurm, USER. */
+#define HVD_ENV_SLURM_JOB_USER "SLURM_JOB_USER"
+#define HVD_ENV_USER "USER"
 /* Passed to the srun that kills a rank of an elastic job. */
 #define HVD_ENV_SLURM_CONF "SLURM_CONF"
 /* Set in a task of srun. */

@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct fuzz_input input = {data, size};
     char *text = fuzz_text(&input, size);
     struct hvd_spank_options options, before;
-    const struct hvd_spank_site_rules rules = {"elastic,report,bind=none",
+    const struct hvd_spank_site_rules rules = {"elastic,report,metrics,bind=none",
                                                "max=4,elastic"};
     struct hvd_error err = {0};
 

@@ -33,6 +33,8 @@ static const char *const good[] = {
     "report=late.txt",
     "report=/home/A-b_c/run+1@2:3=4.json",
     "timeline=T.json",
+    "metrics=/var/lib/node_exporter",
+    "metrics=here,report",
     "timeline-ranks=all",
     "timeline-ranks=0",
     "elastic",
@@ -63,6 +65,9 @@ static const char *const bad[] = {
     "../../etc",
     "timeout=5",
     "report=",
+    "metrics",
+    "metrics=",
+    "metrics=$HOME",
     "reports",
     "timeline",
     "timeline=",
@@ -123,7 +128,7 @@ static bool is_in_range(const struct hvd_spank_options *options)
     return options->tasks >= HVD_SPANK_TASKS_AUTO &&
            options->tasks <= HVD_SPANK_TASKS_NODE && options->bind >= HVD_BIND_AUTO &&
            options->bind <= HVD_BIND_CORES && is_name(options->report) &&
-           is_name(options->timeline);
+           is_name(options->metrics) && is_name(options->timeline);
 }
 
 /* Checks what holds for any text: it is parsed into valid options, or it is refused with
@@ -200,7 +205,8 @@ static void test_list(void)
     tap_ok(strcmp(list,
                   "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
                   "tasks=auto|keep|node, nic=auto|off, report[=FILE], timeline=FILE, "
-                  "timeline-ranks=all|0, requeue, elastic, min=N, max=N, spares=N, "
+                  "timeline-ranks=all|0, metrics=DIR, requeue, elastic, min=N, max=N, "
+                  "spares=N, "
                   "resets=N, meet=FILE") == 0,
            "the list has every word: %s", list);
     memset(wrong, 'x', sizeof(wrong) - 1);

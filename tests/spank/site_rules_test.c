@@ -36,6 +36,9 @@ static const struct rules_case cases[] = {
     {"bind=core", "", "bind=cores", "does not allow bind=cores"},
     {"", "bind=cores,verbose", "on", NULL},
     {"", "report=/var/log/hvd", "report", "has set report=/var/log/hvd"},
+    {"metrics", "", "metrics=/home/me", "does not allow metrics"},
+    {"", "metrics=/var/lib/hvd", "verbose", NULL},
+    {"", "metrics=/var/lib/hvd", "metrics=/home/me", "has set metrics=/var/lib/hvd"},
     {"bind", "bind=cores", "verbose", NULL},
     {"", "tasks=node", "elastic",
      "tasks=node does not work with elastic, which needs one task for each rank: use "

@@ -174,14 +174,17 @@ static void test_files(void)
 {
     struct fake_plugin plugin;
 
-    begin(&plugin, "timeline=/tmp/T.json,timeline-ranks=all,report=late.txt");
+    begin(&plugin, "timeline=/tmp/T.json,timeline-ranks=all,report=late.txt,metrics=m");
     task_has(&plugin,
-             "HVD_REPORT=late.txt HOROVOD_TIMELINE=/tmp/T.json HVD_TIMELINE_RANKS=all",
+             "HVD_REPORT=late.txt HOROVOD_TIMELINE=/tmp/T.json HVD_TIMELINE_RANKS=all "
+             "HVD_METRICS=m",
              "ranks get the files that --hvd names");
+    fake_step_setenv(HVD_ENV_METRICS, "mine");
     fake_step_setenv(HVD_ENV_REPORT, "mine");
     fake_step_setenv(HVD_ENV_TIMELINE, "DYNAMIC");
     task_has(&plugin,
-             "HVD_REPORT=late.txt HOROVOD_TIMELINE=/tmp/T.json HVD_TIMELINE_RANKS=all",
+             "HVD_REPORT=late.txt HOROVOD_TIMELINE=/tmp/T.json HVD_TIMELINE_RANKS=all "
+             "HVD_METRICS=m",
              "files that --hvd names replace those of the environment");
     side_finish(&plugin);
     begin(&plugin, "on");

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Metrics for Prometheus (HVD_METRICS): counts on every rank, and the file that the first
+ * rank of each node writes. A job without metrics pays for a test of a pointer.
+ *
+ * Threads: the progress lock is held, unless a function says otherwise. */
+#ifndef HVD_METRICS_H
+#define HVD_METRICS_H
+
+#include <stdint.h>
+
+#include "collectives/request/batch.h"
+#include "collectives/trace/metrics_counts.h"
+
+struct hvd_job;
+struct hvd_metrics_writer;
+
+struct hvd_metrics {
+    struct hvd_metrics_counts *own; /* NULL: no metrics */
+    char *map; /* the counts of all local ranks, by local rank */
+    int64_t ended_ns[HVD_PRIORITIES]; /* end of the last batch in each queue */
+    struct hvd_metrics_writer *writer; /* NULL: another rank writes the file */
+    int64_t published; /* compared batches that the writer knows of */
+};
+
+/* Returns how many bytes behind those of mail the metrics reserve in the memory of a
+ * node. They use no memory until a rank opens its metrics. */
+size_t hvd_metrics_bytes(int local_size);
+
+/* Begins to count, and to write the file, if the environment asks for it. A failure costs
+ * the metrics, not the training: it is logged, and not returned. */
+int hvd_metrics_open(struct hvd_job *job, struct hvd_error *err);
+
+/* Counts a batch that has ended; `note` describes it. */
+void hvd_metrics_note(struct hvd_job *job, const struct hvd_batch *batch,
+                      const struct hvd_straggler_batch *note);
+
+/* Counts the warnings about stalls. */
+void hvd_metrics_note_stalls(struct hvd_job *job);
+
+/* Rank 0: passes the sums about late ranks on, if they have changed. */
+void hvd_metrics_publish(struct hvd_job *job);
+
+/* Counts a step of the optimizer. Any thread, but one at a time. */
+static inline void hvd_metrics_count_step(const struct hvd_metrics *metrics)
+{
+    if (metrics->own != NULL) {
+        hvd_metrics_add(&metrics->own->steps, 1);
+    }
+}
+
+#endif
