@@ -9,7 +9,7 @@
 start_steps()
 {
     rm -f "$home/go"
-    begin_job job HVD_TRAINER_GO=go HVD_TRAINER_PAUSE_MS=50 srun --hvd=elastic -N 2 \
+    begin_job job HVD_TRAINER_GO=go HVD_TRAINER_PAUSE_MS=50 srun --hvd=elastic,metrics=metrics -N 2 \
         --ntasks-per-node=2 ./trainer 20
     await_said 'waits at step 5'
 }
@@ -29,6 +29,8 @@ rank_and_slurmd_die()
     let_go
     says_times 'a rank and a slurmd are killed: the others have all steps and the right value' 3 \
         'rank [0-2] of 3, steps 20, value 20, begun 2 times'
+    prints 'the metrics show the second generation' '^hvd_generation\{.*node="n1"\} 2$' \
+        sh -c 'cat "$1"/*.prom' sh "$home/metrics"
     as_root --node n2 slurmd -N n2
     prints 'the node comes back' '^n2$' as_user srun -w n2 hostname
 }

@@ -146,8 +146,14 @@ chmod a+rx "$home"/*
 collectives_are_right 'two nodes with two ranks each' -N 2 --ntasks-per-node=2
 collectives_are_right 'three and one ranks' -N 2 -n 4 -m plane=3
 prints "--hvd=report shows which rank was late on which node" '^ +[0-3]  n2 +[0-9]+ ' \
-    as_user LD_LIBRARY_PATH="$library" srun --hvd=report -N 2 --ntasks-per-node=2 \
+    as_user LD_LIBRARY_PATH="$library" srun --hvd=report,metrics=metrics -N 2 --ntasks-per-node=2 \
     ./collectives_test 1
+prints '--hvd=metrics writes a file for each node, with the labels that Slurm gives' \
+    '^hvd-[0-9]+\.0-n2\.prom:hvd_node_ranks\{job="[0-9]+",step="0",user="hvduser",node="n2"\} 2$' \
+    sh -c 'cd "$1" && grep hvd_node_ranks -- *-n1.prom *-n2.prom' sh "$home/metrics"
+prints 'of which the first node also tells who was late on the other' \
+    '^hvd-[0-9]+\.0-n1\.prom:hvd_rank_late_batches_total\{.*node="n2",rank="3"\} ' \
+    sh -c 'cd "$1" && grep hvd_rank_late_batches -- *-n1.prom *-n2.prom' sh "$home/metrics"
 complains "srun without --hvd is an error that says what to type; the ranks do not start as four jobs" \
     'srun --hvd' as_user LD_LIBRARY_PATH="$library" srun -N 2 -n 4 ./collectives_test
 needs_pmix complains 'ranks that cannot reach the service propose PMIx' \

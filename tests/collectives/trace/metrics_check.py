@@ -4,7 +4,7 @@
 usage: metrics_check.py DIRECTORY RANKS,RANKS,... PROMISE...
 
 RANKS is the number of ranks of each node. Promises: values (the job was metrics_job.c), late=RANK (the job was late.c),
-stalls (a rank was stalled)."""
+stalls=FILE (the file has the warnings of rank 0 about stalled ranks)."""
 
 import os
 import re
@@ -102,6 +102,13 @@ def check_late(samples, per_node, rank):
     report(min(busy, key=busy.get) == rank, 'it has the least time of its own in batches', busy)
 
 
+def check_stalls(samples, path):
+    with open(path) as file:
+        said = len(re.findall('waiting for remainder of ranks|ranks do not answer', file.read()))
+    stalls = sums(samples, 'hvd_rank_stall_warnings_total', 'rank')
+    report(stalls['0'] == said > 0, 'rank 0 has counted its warnings about stalls', f'{stalls}, {said} warnings')
+
+
 def main():
     directory, per_node = sys.argv[1], [int(each) for each in sys.argv[2].split(',')]
     names = sorted(os.listdir(directory))
@@ -118,9 +125,8 @@ def main():
     for promise in sys.argv[3:]:
         if promise == 'values':
             check_values(samples, per_node)
-        elif promise == 'stalls':
-            stalls = sums(samples, 'hvd_rank_stall_warnings_total', 'rank')
-            report(stalls['0'] > 0, 'rank 0 has counted its warnings about stalls', stalls)
+        elif promise.startswith('stalls='):
+            check_stalls(samples, promise.partition('=')[2])
         else:
             check_late(samples, per_node, promise.partition('=')[2])
     print(f'1..{count}')
