@@ -27,6 +27,9 @@ enum {
     .text = (key), .kind = HVD_SPANK_WORD_NUMBER, .value = "N",                          \
     .field = offsetof(struct hvd_spank_options, name), .number = (least),                \
     .most = RANKS_MAX
+#define DIRECTORY(key, name)                                                             \
+    .text = (key), .kind = HVD_SPANK_WORD_FILE, .value = "DIR",                          \
+    .field = offsetof(struct hvd_spank_options, name)
 #define TEXT(key, name, of_kind)                                                         \
     .text = (key), .kind = (of_kind), .value = "FILE",                                   \
     .field = offsetof(struct hvd_spank_options, name)
@@ -58,11 +61,10 @@ static const struct hvd_spank_word words[] = {
     {CHOICE("timeline-ranks=all", has_all_ranks, 1)},
     {CHOICE("timeline-ranks=0", has_all_ranks, 0),
      .help = "show all ranks in the timeline, or only rank 0"},
-    {.text = "metrics",
-     .kind = HVD_SPANK_WORD_FILE,
-     .value = "DIR",
-     .field = offsetof(struct hvd_spank_options, metrics),
+    {DIRECTORY("metrics", metrics),
      .help = "write metrics for Prometheus into DIR, a file for each node"},
+    {DIRECTORY("nccl", nccl),
+     .help = "NCCL writes its warnings to files in DIR, for hvd-info --nccl DIR"},
     {CHOICE("requeue", has_requeue, 1),
      .help = "requeue the job after SIGUSR1 has stopped it"},
     {CHOICE("elastic", is_elastic, 1), .help = "continue when a rank fails"},

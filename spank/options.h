@@ -47,6 +47,7 @@ struct hvd_spank_options {
     char timeline[HVD_SPANK_FILE_MAX + 1]; /* a file; or empty */
     char metrics[HVD_SPANK_FILE_MAX + 1]; /* a folder; or empty */
     char report[HVD_SPANK_FILE_MAX + 1]; /* a file, "1" for the terminal, or empty */
+    char nccl[HVD_SPANK_FILE_MAX + 1]; /* a folder; or empty */
 };
 
 /* Writes the list of all words for messages: "on, off, ...". */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/nccl_files.h"
 #include "spank/plugin.h"
 #include "spank/python.h"
 #include "spank/task_agent.h"
@@ -205,6 +206,31 @@ static void export_service(const struct hvd_spank_task *task)
     if (task->plugin->options.is_elastic) {
         hvd_spank_task_setenv(task->spank, HVD_ENV_HOROVOD_ELASTIC, "1", true);
     }
+}
+
+static bool get_variable(void *spank, const char *name, char *value, size_t bytes)
+{
+    const spank_err_t rc = spank_getenv(spank, name, value, (int)bytes);
+
+    return rc == ESPANK_SUCCESS || rc == ESPANK_NOSPACE;
+}
+
+static int set_variable(void *spank, const char *name, const char *value)
+{
+    return hvd_spank_task_setenv(spank, name, value, true);
+}
+
+int hvd_spank_task_export_nccl(const struct hvd_spank_task *task, struct hvd_error *err)
+{
+    const char *directory = task->plugin->options.nccl;
+    const struct hvd_nccl_environment environment = {
+        .get = get_variable, .set = set_variable, .context = task->spank};
+
+    if (directory[0] != '\0') {
+        hvd_spank_task_setenv(task->spank, HVD_ENV_NCCL_FILES, directory, true);
+    }
+    return hvd_nccl_files_set(&environment,
+                              task->is_agent ? HVD_NCCL_RANK_UNKNOWN : task->rank, err);
 }
 
 void hvd_spank_task_export(const struct hvd_spank_task *task)

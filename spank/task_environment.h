@@ -4,6 +4,8 @@
 #ifndef HVD_SPANK_TASK_ENVIRONMENT_H
 #define HVD_SPANK_TASK_ENVIRONMENT_H
 
+#include "gpu_binding/base/error.h"
+
 struct hvd_spank_task;
 
 /* Makes all GPUs of the step visible in every task, in the same order, unless the user
@@ -14,6 +16,10 @@ void hvd_spank_task_show_gpus(const struct hvd_spank_task *task);
 /* Puts the front end on PYTHONPATH; a batch script gets nothing else. Rank 0 tells the
  * user if there is another package of the same name. */
 void hvd_spank_task_export_front_end(const struct hvd_spank_task *task);
+
+/* Exports the variables of NCCL's files (nccl= or HVD_NCCL_FILES), and makes their
+ * directory. Returns a negative status if the directory cannot be used. */
+int hvd_spank_task_export_nccl(const struct hvd_spank_task *task, struct hvd_error *err);
 
 /* Exports Horovod's variables and those of torch.distributed, hvd's own variables,
  * PYTHONPATH, and the files that --hvd names. */

@@ -149,6 +149,8 @@ static int load_topology(struct hvd_spank_plugin *plugin,
 static int prepare_task(struct hvd_spank_plugin *plugin, struct spank_handle *spank)
 {
     struct hvd_spank_task task = {.spank = spank, .plugin = plugin};
+    struct hvd_error err = {0};
+    char host[65] = "";
 
     if (plugin->step.is_shell) {
         hvd_spank_task_export_front_end(&task);
@@ -176,6 +178,13 @@ static int prepare_task(struct hvd_spank_plugin *plugin, struct spank_handle *sp
         hvd_spank_task_agent_prepare(&task);
     } else {
         hvd_spank_task_bind(&task);
+    }
+    if (hvd_spank_task_export_nccl(&task, &err) != 0) {
+        if (task.placement.local_rank == 0) {
+            gethostname(host, sizeof(host) - 1);
+            slurm_error("hvd: %s: %s", host, err.text);
+        }
+        return HVD_ERR_STATE;
     }
     hvd_spank_task_export(&task);
     return 0;

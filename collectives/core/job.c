@@ -24,6 +24,7 @@
 #include "collectives/transport/shm/shm.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/log.h"
+#include "gpu_binding/base/nccl_files.h"
 #include "pmix_boot/boot.h"
 #include "pmix_boot/cause.h"
 
@@ -138,6 +139,9 @@ static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
 
     hvd_talk_open(job);
     status = hvd_connect_job(job, query, err);
+    if (status == 0) {
+        status = hvd_nccl_files_set_here(job->boot->rank, err);
+    }
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && status == 0; i++) {
         status = parts[i](job, err);
     }

@@ -122,6 +122,9 @@
 #define HVD_ENV_CHECK_AVERAGING "HVD_CHECK_AVERAGING"
 /* 1: no NVTX ranges for NVIDIA's profilers. Default: 0. */
 #define HVD_ENV_DISABLE_NVTX "HOROVOD_DISABLE_NVTX_RANGES"
+/* A folder for files with NCCL's warnings, one for each process; a missing one is made.
+ * hvd-info --nccl sums them up. Default: none. */
+#define HVD_ENV_NCCL_FILES "HVD_NCCL_FILES"
 /* The library of a profiler, set by the profiler. */
 #define HVD_ENV_NVTX_INJECTION "NVTX_INJECTION64_PATH"
 
@@ -383,6 +386,9 @@
  * NAME:CHECKSUM,... hvd's hook for enroot passes these variables into containers, and
  * hvd-info --check names those that have changed. */
 #define HVD_ENV_EXPORTED "HVD_EXPORTED"
+/* The directory for which hvd has made NCCL_DEBUG_FILE and NCCL_INSPECTOR_DUMP_DIR: a
+ * launch inside the rank replaces such values, but not the user's own. */
+#define HVD_ENV_NCCL_MADE_FOR "HVD_NCCL_MADE_FOR"
 /* A random key of the step, which only its user can read. The secret that rank 0
  * publishes through PMIx is combined with it. */
 #define HVD_ENV_STEP_KEY "SLURM_HVD_KEY"
@@ -415,6 +421,17 @@
 #define HVD_ENV_NCCL_P2P_DISABLE "NCCL_P2P_DISABLE"
 #define HVD_ENV_NCCL_P2P_LEVEL "NCCL_P2P_LEVEL"
 #define HVD_ENV_NCCL_SHM_DISABLE "NCCL_SHM_DISABLE"
+/* Unless you set them, HVD_NCCL_FILES sets the name of NCCL's log file, its level to
+ * WARN, and RAS, NCCL's own service about running jobs, to 1. */
+#define HVD_ENV_NCCL_DEBUG_FILE "NCCL_DEBUG_FILE"
+#define HVD_ENV_NCCL_DEBUG "NCCL_DEBUG"
+#define HVD_ENV_NCCL_RAS "NCCL_RAS_ENABLE"
+/* Unless you set them, HVD_NCCL_FILES switches on NCCL's Inspector, if its library is in
+ * a directory of LD_LIBRARY_PATH: it writes to HVD_NCCL_FILES/inspector, each second. */
+#define HVD_ENV_NCCL_PROFILER "NCCL_PROFILER_PLUGIN"
+#define HVD_ENV_NCCL_INSPECTOR "NCCL_INSPECTOR_ENABLE"
+#define HVD_ENV_NCCL_INSPECTOR_DIRECTORY "NCCL_INSPECTOR_DUMP_DIR"
+#define HVD_ENV_NCCL_INSPECTOR_INTERVAL "NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS"
 /* With NaiveEngine, MXNet ends each collective before the next begins. */
 #define HVD_ENV_MXNET_ENGINE "MXNET_ENGINE_TYPE"
 /* Unless you set it, hvd sets it to an empty text in jobs that use a service of
@@ -430,7 +447,8 @@
 #define HVD_ENV_HOME "HOME"
 /* If set, the output of hvd-info --check has no colors. */
 #define HVD_ENV_NO_COLOR "NO_COLOR"
-/* Passed to the ranks that mpirun starts on other machines. */
+/* Passed to the ranks that mpirun starts on other machines. HVD_NCCL_FILES looks for
+ * NCCL's Inspector there. */
 #define HVD_ENV_LIBRARY_PATH "LD_LIBRARY_PATH"
 
 /* --- Accepted without effect ---

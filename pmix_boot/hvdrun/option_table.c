@@ -174,6 +174,8 @@ const struct hvdrun_option hvdrun_option_table[] = {
     SWITCH("timeline-mark-cycles", ON, HVD_ENV_TIMELINE_MARK_CYCLES,
            "mark cycles in the timeline"),
     SWITCH("no-timeline-mark-cycles", OFF, HVD_ENV_TIMELINE_MARK_CYCLES, NULL),
+    SETS("nccl-files", "DIR", TEXT, HVD_ENV_NCCL_FILES,
+         "let NCCL write its warnings to files in DIR, for hvd-info --nccl"),
     SWITCH("stall-check", OFF, HVD_ENV_STALL_CHECK_DISABLE,
            "warn about tensors that some ranks never submit (on)"),
     SWITCH("no-stall-check", ON, HVD_ENV_STALL_CHECK_DISABLE, NULL),

@@ -11,6 +11,7 @@
 
 #include "gpu_binding/apply.h"
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/nccl_files.h"
 
 /* Variables of an outer launch. They would lead a rank to the outer launch's server or
  * file, or tell it that the launch failed or that there is a terminal. */
@@ -178,6 +179,27 @@ static int set_binding(const struct hvdrun_rank_environment *all, int rank,
                : hvdrun_string_list_set_variable(out, HVD_ENV_GPUS, "all", true, err);
 }
 
+static bool get_one(void *context, const char *name, char *value, size_t bytes)
+{
+    const char *found = hvdrun_string_list_get_variable(context, name);
+
+    snprintf(value, bytes, "%s", found != NULL ? found : "");
+    return found != NULL;
+}
+
+static int replace_one(void *context, const char *name, const char *value)
+{
+    return hvdrun_string_list_set_variable(context, name, value, true, NULL);
+}
+
+static int set_nccl_files(int rank, struct hvdrun_string_list *out, struct hvd_error *err)
+{
+    const struct hvd_nccl_environment environment = {
+        .get = get_one, .set = replace_one, .context = out};
+
+    return hvd_nccl_files_set(&environment, rank, err);
+}
+
 static int set_settings(const struct hvdrun_string_list *settings,
                         struct hvdrun_string_list *out, struct hvd_error *err)
 {
@@ -205,6 +227,9 @@ int hvdrun_rank_environment_make(const struct hvdrun_rank_environment *all, int 
     }
     if (status == 0) {
         status = set_settings(all->settings, out, err);
+    }
+    if (status == 0) {
+        status = set_nccl_files(rank, out, err);
     }
     if (status == 0) {
         status = set_ranks(all, rank, out, err);

@@ -95,6 +95,20 @@ prints 'the file of --hvd=report=FILE takes precedence over the environment' '^l
 prints 'ranks get the file of --hvd=timeline=FILE' '^/x/T.json$' \
     as_user srun --hvd=timeline=/x/T.json -n1 printenv HOROVOD_TIMELINE
 
+nccl='echo $SLURM_PROCID $NCCL_DEBUG_FILE $NCCL_DEBUG $NCCL_RAS_ENABLE'
+prints '--hvd=nccl=DIR: each rank on each node gets its own file for the warnings of NCCL' \
+    "^3 $home/nccl/new/nccl.3.%h.%p WARN 1\$" as_user srun --hvd=nccl="$home/nccl/new" -N2 --gres=gpu:2 sh -c "$nccl"
+succeeds '--hvd=nccl=DIR makes the folder' test -d "$home/nccl/new"
+prints 'HVD_NCCL_FILES does the same' "^1 $home/nccl/of-user/nccl.1.%h.%p WARN 1\$" \
+    as_user HVD_NCCL_FILES="$home/nccl/of-user" srun --hvd -N2 -n2 sh -c "$nccl"
+prints 'variables of NCCL that the user set stay' '^0 /mine INFO 0$' \
+    as_user NCCL_DEBUG_FILE=/mine NCCL_DEBUG=INFO NCCL_RAS_ENABLE=0 srun --hvd=nccl="$home/nccl/new" -n1 sh -c "$nccl"
+prints 'an srun inside a rank uses its own folder and ranks' "^0 $home/nccl/inner/nccl.0.%h.%p WARN 1\$" \
+    as_user srun --hvd=nccl="$home/nccl/new" -N2 -n2 sh -c \
+    "test \$SLURM_PROCID = 0 || exec srun --overlap --hvd=nccl=$home/nccl/inner -w n1 -N1 -n1 sh -c '$nccl'"
+complains 'a folder for NCCL that cannot be made is an error that names it' \
+    'hvd: n[12]: cannot make /dev/null/logs for NCCL.s messages: ' as_user srun --hvd=nccl=/dev/null/logs -N2 -n2 true
+
 prints 'a batch script finds the front end' "^/mine:$front_end\$" \
     batch --hvd 'echo $PYTHONPATH' PYTHONPATH=/mine
 prints 'a step with --hvd=off in it does not' '^/mine:$' \

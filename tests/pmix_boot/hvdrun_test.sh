@@ -224,6 +224,34 @@ torch_environment()
     counts "in each outer rank" 2 '^rank 0 of 1, 1 thread$'
 }
 
+# nccl_variables COMMAND...: runs it for ranks that print their variables of NCCL.
+nccl_variables()
+{
+    "$@" sh -c 'echo "$HOROVOD_RANK $NCCL_DEBUG_FILE $NCCL_DEBUG $NCCL_RAS_ENABLE in $HVD_NCCL_FILES"'
+}
+
+nccl_files()
+{
+    local outer=$work/nccl/outer inner=$work/nccl/inner
+    returns "--nccl-files: each rank gets its own file for NCCL's warnings" 0 \
+        "^1 $outer/nccl.1.%h.%p WARN 1 in $outer\$" nccl_variables run -np 2 --nccl-files "$outer"
+    succeeds "--nccl-files makes the folder" test -d "$outer"
+    returns "HVD_NCCL_FILES does the same; a relative path becomes absolute" 0 \
+        "^0 $work/nccl/inner/nccl.0.%h.%p WARN 1 in $inner\$" \
+        nccl_variables env -C "$work" HVD_NCCL_FILES=nccl/inner "$(realpath "$hvdrun")" -np 1
+    returns "variables of NCCL that the user set stay" 0 "^1 /mine INFO 0 in $outer\$" \
+        nccl_variables env NCCL_DEBUG_FILE=/mine NCCL_DEBUG=INFO NCCL_RAS_ENABLE=0 \
+        "$hvdrun" -np 2 --nccl-files "$outer"
+    returns "a launch inside another one uses its own folder and ranks" 0 \
+        "^0 $inner/nccl.0.%h.%p WARN 1 in $inner\$" nccl_variables run -np 2 --nccl-files "$outer" \
+        "$hvdrun" -np 1 --nccl-files "$inner"
+    returns "there, too, a file that the user set stays" 0 "^0 /mine WARN 1 in $inner\$" \
+        nccl_variables run -np 2 --nccl-files "$outer" env NCCL_DEBUG_FILE=/mine \
+        "$hvdrun" -np 1 --nccl-files "$inner"
+    returns "a folder that cannot be made is an error that names it" 1 \
+        '^hvdrun: cannot make /dev/null/logs for NCCL.s messages: ' run -np 2 --nccl-files /dev/null/logs true
+}
+
 output()
 {
     returns "lines of ranks do not mix" 0 '' run -np 4 sh -c '
@@ -422,6 +450,7 @@ interrupt INT 130
 interrupt TERM 143
 killed_hvdrun
 environment
+nccl_files
 output
 other_user
 strangers

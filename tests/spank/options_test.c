@@ -43,6 +43,7 @@ static const char *const good[] = {
     "min=3,elastic",
     "report=my run.txt",
     "timeline=/home/a b/T 1.json",
+    "nccl=/home/a b/run-1",
 };
 
 static const char *const bad[] = {
@@ -68,6 +69,9 @@ static const char *const bad[] = {
     "metrics",
     "metrics=",
     "metrics=$HOME",
+    "nccl",
+    "nccl=",
+    "nccl=/x/%h",
     "reports",
     "timeline",
     "timeline=",
@@ -205,9 +209,8 @@ static void test_list(void)
     tap_ok(strcmp(list,
                   "on, off, verbose, bind=socket|cores|none, gpus=all|keep, "
                   "tasks=auto|keep|node, nic=auto|off, report[=FILE], timeline=FILE, "
-                  "timeline-ranks=all|0, metrics=DIR, requeue, elastic, min=N, max=N, "
-                  "spares=N, "
-                  "resets=N, meet=FILE") == 0,
+                  "timeline-ranks=all|0, metrics=DIR, nccl=DIR, requeue, elastic, min=N, "
+                  "max=N, spares=N, resets=N, meet=FILE") == 0,
            "the list has every word: %s", list);
     memset(wrong, 'x', sizeof(wrong) - 1);
     wrong[sizeof(wrong) - 1] = '\0';

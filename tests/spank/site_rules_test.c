@@ -19,6 +19,8 @@ static const struct rules_case cases[] = {
     {"elastic,report", "", "elastic", "does not allow elastic (forbid= in its plugstack"},
     {"elastic,report", "", "verbose,report", "does not allow report"},
     {"elastic,report", "", "report=file", "does not allow report"},
+    {"nccl", "", "nccl=/x", "does not allow nccl"},
+    {"", "nccl=/scratch/nccl", "nccl=/x", "has set nccl=/scratch/nccl"},
     {"elastic,report", "", "verbose,bind=cores", NULL},
     {"elastic,report", "", NULL, NULL},
     {"elastic,report", "", "(null)", NULL},

@@ -195,6 +195,47 @@ static void test_files(void)
     side_finish(&plugin);
 }
 
+static void test_nccl(void)
+{
+    char work[] = "/tmp/stepd_nccl.XXXXXX";
+    struct fake_plugin plugin;
+    char text[128];
+
+    if (mkdtemp(work) == NULL) {
+        exit(1);
+    }
+    snprintf(text, sizeof(text), "nccl=%s/of-job", work);
+    begin(&plugin, text);
+    snprintf(text, sizeof(text),
+             "HVD_NCCL_FILES=%s/of-job NCCL_DEBUG_FILE=%s/of-job/nccl.3.%%h.%%p "
+             "NCCL_DEBUG=WARN NCCL_RAS_ENABLE=1",
+             work, work);
+    task_has(&plugin, text,
+             "--hvd=nccl=DIR lets NCCL write to a file of the rank in DIR");
+    fake_step_setenv("NCCL_DEBUG_FILE", "mine");
+    fake_step_setenv("NCCL_DEBUG", "INFO");
+    task_has(&plugin, "NCCL_DEBUG_FILE=mine NCCL_DEBUG=INFO NCCL_RAS_ENABLE=1",
+             "values that the user set for NCCL are kept");
+    side_finish(&plugin);
+    begin(&plugin, "on");
+    task_has(&plugin, "-HVD_NCCL_FILES -NCCL_DEBUG_FILE -NCCL_DEBUG -NCCL_RAS_ENABLE",
+             "without nccl=DIR, NCCL's variables are left alone");
+    snprintf(text, sizeof(text), "%s/of-user", work);
+    fake_step_setenv("HVD_NCCL_FILES", text);
+    snprintf(text, sizeof(text), "NCCL_DEBUG_FILE=%s/of-user/nccl.3.%%h.%%p", work);
+    task_has(&plugin, text, "HVD_NCCL_FILES of the user is like nccl=DIR");
+    side_finish(&plugin);
+    begin(&plugin, "nccl=/dev/null/of-job");
+    tap_ok(side_run_task(&plugin, is_untouched) == EXIT_FAILURE,
+           "a task whose folder for NCCL cannot be made does not start");
+    side_finish(&plugin);
+    for (const char *const *name = (const char *const[]){"/of-job", "/of-user", "", NULL};
+         *name != NULL; name++) {
+        snprintf(text, sizeof(text), "%s%s", work, *name);
+        (void)rmdir(text);
+    }
+}
+
 static void test_requeue(void)
 {
     struct fake_plugin plugin;
@@ -526,6 +567,7 @@ int main(int count, char **arguments)
     test_place();
     test_service();
     test_files();
+    test_nccl();
     test_requeue();
     test_record();
     test_gpus();

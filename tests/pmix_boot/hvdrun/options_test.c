@@ -68,6 +68,8 @@ static const struct line_case cases[] = {
     {"-np 1 --report-filename late.txt --timeline-ranks all a", NULL,
      "np=1 HVD_REPORT=late.txt HVD_TIMELINE_RANKS=all : a", 0, NULL},
     {"-np 1 --metrics m a", NULL, "np=1 HVD_METRICS=m : a", 0, NULL},
+    {"-np 1 --nccl-files logs a", NULL, "np=1 HVD_NCCL_FILES=logs : a", 0, NULL},
+    {"-np 1 --nccl-files= a", NULL, REFUSED("--nccl-files")},
     {"-np 1 --report a", NULL, "np=1 HVD_REPORT=1 : a", 0, NULL},
     {"-np 1 --log-level DEBUG --log-without-timestamp a", NULL,
      "np=1 HOROVOD_LOG_LEVEL=DEBUG HOROVOD_LOG_HIDE_TIME=1 : a", 0, NULL},
