@@ -9,6 +9,7 @@
 #include "gpu_binding/binding.h"
 #include "contrib/info/check/check.h"
 #include "contrib/info/job.h"
+#include "contrib/info/nccl/nccl.h"
 #include "contrib/info/options.h"
 #include "contrib/info/python.h"
 #include "contrib/info/bug_report/bug_report.h"
@@ -313,6 +314,9 @@ int main(int argc, char **argv)
             break;
         case HVD_INFO_OUT_OF_VENV:
             status = hvd_info_out_of_venv(options.venv, &err);
+            break;
+        case HVD_INFO_NCCL:
+            status = hvd_info_nccl(options.nccl, options.live.is_json, &err);
             break;
         case HVD_INFO_LIVE:
             status = hvd_info_live(&options.live, &err);

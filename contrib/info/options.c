@@ -25,6 +25,7 @@ enum option_code {
     OPTION_PYTHON,
     OPTION_INTO_VENV,
     OPTION_OUT_OF_VENV,
+    OPTION_NCCL,
     OPTION_JOB,
     OPTION_PID,
     OPTION_RAW,
@@ -59,6 +60,7 @@ static const struct option long_options[] = {
     {"python", optional_argument, NULL, OPTION_PYTHON},
     {"into-venv", required_argument, NULL, OPTION_INTO_VENV},
     {"out-of-venv", required_argument, NULL, OPTION_OUT_OF_VENV},
+    {"nccl", required_argument, NULL, OPTION_NCCL},
     {"job", required_argument, NULL, OPTION_JOB},
     {"pid", required_argument, NULL, OPTION_PID},
     {"raw", required_argument, NULL, OPTION_RAW}, /* for hvd-info itself */
@@ -112,6 +114,9 @@ void hvd_info_usage(FILE *out)
         "                      Python ignores PYTHONPATH, as by python -I: writes\n"
         "                      hvd.pth into its site-packages\n"
         "  --out-of-venv DIR   remove that file\n"
+        "  --nccl DIR          sum up what NCCL has warned of on all ranks of a job, "
+        "from\n"
+        "                      the files of srun --hvd=nccl=DIR, and say what to do\n"
         "  --job JOB[.STEP]    ask the ranks of a running Slurm job what they do, for "
         "what\n"
         "                      they wait, and for whom; for the job's user and root\n"
@@ -119,9 +124,9 @@ void hvd_info_usage(FILE *out)
         "                      started, or for one rank\n"
         "  --stacks            with --job or --pid: show the Python stacks of late "
         "ranks\n"
-        "  --json              with --job, --pid or --check: print JSON, one line for "
-        "each\n"
-        "                      step or check\n"
+        "  --json              with --job, --pid, --check or --nccl: print JSON, one "
+        "line\n"
+        "                      for each step, check or folder\n"
         "  --watch[=SECONDS]   with --job or --pid: ask again after 2 seconds, until "
         "the\n"
         "                      job has ended\n"
@@ -196,6 +201,8 @@ static const char *action_name(enum hvd_info_action action)
         return "--into-venv";
     case HVD_INFO_OUT_OF_VENV:
         return "--out-of-venv";
+    case HVD_INFO_NCCL:
+        return "--nccl";
     case HVD_INFO_LIVE:
         return "--job or --pid";
     default:
@@ -275,6 +282,12 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
     case OPTION_OUT_OF_VENV:
         options->venv = value;
         return take_action(HVD_INFO_OUT_OF_VENV, options, err);
+    case OPTION_NCCL:
+        options->nccl = value;
+        return value[0] == '\0'
+                   ? hvd_fail(err, HVD_ERR_ARG,
+                              "--nccl: expected a folder, found ''; see hvd-info --help")
+                   : take_action(HVD_INFO_NCCL, options, err);
     case OPTION_JOB:
     case OPTION_RAW:
         options->live.is_job = code == OPTION_JOB;
@@ -333,8 +346,8 @@ static int check_together(const struct hvd_info_options *options, bool has_other
                                                      : "thresholds");
     }
     if (options->action != HVD_INFO_LIVE && options->action != HVD_INFO_CHECK &&
-        options->live.is_json) {
-        return hvd_fail(err, HVD_ERR_ARG, "--json needs --job, --pid or --check");
+        options->action != HVD_INFO_NCCL && options->live.is_json) {
+        return hvd_fail(err, HVD_ERR_ARG, "--json needs --job, --pid, --check or --nccl");
     }
     if (options->action != HVD_INFO_LIVE &&
         (options->live.watch_s > 0 || options->live.which.has_stacks)) {

@@ -180,7 +180,7 @@ fi
 refuses '--stacks needs ranks to ask' 2 '^hvd-info: --stacks needs --job or --pid' "$info" --stacks
 refuses 'no option but these may be given' 2 '^hvd-info: --job or --pid: expected no other option' \
     "$info" --pid 1 --ranks 2
-refuses '--json needs ranks to ask' 2 '^hvd-info: --json needs --job, --pid or --check' "$info" --json
+refuses '--json needs ranks to ask' 2 '^hvd-info: --json needs --job, --pid, --check or --nccl' "$info" --json
 refuses '--watch needs ranks to ask' 2 '^hvd-info: --watch needs --job or --pid' "$info" --watch
 refuses 'a wrong job is refused' 2 "^hvd-info: --job: expected a job, or a step of a job, .* found '1.x'" "$info" --job 1.x
 refuses 'a job and a process are too much' 2 '^hvd-info: expected one of --job and --pid' "$info" --job 1 --pid 1
