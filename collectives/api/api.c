@@ -326,6 +326,35 @@ HVD_EXPORT int hvd_count_step(void)
     return 0;
 }
 
+HVD_EXPORT int hvd_section_begin(const char *name)
+{
+    struct hvd_job *job;
+
+    if (name == NULL || name[0] == '\0') {
+        return HVD_ERR_ARG;
+    }
+    job = hvd_job_try_enter();
+    if (job == NULL) {
+        return HVD_ERR_STATE;
+    }
+    hvd_job_begin_section(job, name);
+    hvd_job_exit();
+    return 0;
+}
+
+HVD_EXPORT int hvd_section_end(void)
+{
+    struct hvd_job *job = hvd_job_try_enter();
+    int status;
+
+    if (job == NULL) {
+        return HVD_ERR_STATE;
+    }
+    status = hvd_job_end_section(job);
+    hvd_job_exit();
+    return status;
+}
+
 HVD_EXPORT const char *hvd_version(void)
 {
     return HVD_VERSION;

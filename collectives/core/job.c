@@ -414,6 +414,18 @@ void hvd_job_count_step(struct hvd_job *job)
     hvd_metrics_count_step(&job->metrics);
 }
 
+void hvd_job_begin_section(struct hvd_job *job, const char *name)
+{
+    if (job->report != NULL) {
+        hvd_straggler_report_begin_section(job->report, name);
+    }
+}
+
+int hvd_job_end_section(struct hvd_job *job)
+{
+    return job->report != NULL ? hvd_straggler_report_end_section(job->report) : 0;
+}
+
 struct hvd_sets *hvd_job_sets(struct hvd_job *job)
 {
     return &job->sets;

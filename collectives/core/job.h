@@ -73,4 +73,8 @@ struct hvd_sets *hvd_job_sets(struct hvd_job *job);
 /* Counts a step of the training (live.h). One thread at a time. */
 void hvd_job_count_step(struct hvd_job *job);
 
+/* Do the work of hvd_section_begin and hvd_section_end in hvd.h. Any thread. */
+void hvd_job_begin_section(struct hvd_job *job, const char *name);
+int hvd_job_end_section(struct hvd_job *job);
+
 #endif

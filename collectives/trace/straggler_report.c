@@ -12,6 +12,7 @@ struct hvd_straggler_report {
     const struct hvd_boot *boot;
     struct hvd_uplink *uplink;
     struct hvd_straggler_waits *waits;
+    struct hvd_straggler_sections sections;
     struct hvd_straggler_output output; /* rank 0 */
     int64_t began_ns;
     int64_t updated_ms;
@@ -49,6 +50,8 @@ int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *
         free(report);
         return status;
     }
+    hvd_straggler_sections_init(&report->sections);
+    hvd_straggler_waits_watch(report->waits, &report->sections);
     report->boot = boot;
     report->uplink = uplink;
     report->began_ns = hvd_clock_ns();
@@ -114,6 +117,17 @@ static void update_report(struct hvd_straggler_report *report)
     write_now(report);
 }
 
+void hvd_straggler_report_begin_section(struct hvd_straggler_report *report,
+                                        const char *name)
+{
+    hvd_straggler_sections_begin(&report->sections, name, hvd_clock_ns());
+}
+
+int hvd_straggler_report_end_section(struct hvd_straggler_report *report)
+{
+    return hvd_straggler_sections_end(&report->sections, hvd_clock_ns());
+}
+
 void hvd_straggler_report_note(struct hvd_straggler_report *report,
                                const struct hvd_straggler_batch *batch)
 {
@@ -157,6 +171,7 @@ void hvd_straggler_report_destroy(struct hvd_straggler_report *report)
     if (report != NULL) {
         hvd_straggler_output_finish(&report->output);
         hvd_straggler_waits_destroy(report->waits);
+        hvd_straggler_sections_finish(&report->sections);
         free(report);
     }
 }

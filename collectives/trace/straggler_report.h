@@ -2,7 +2,8 @@
 /* The straggler report (HVD_REPORT): passes the measurements (straggler_waits.h) up the
  * tree of ranks, and writes the result on rank 0.
  *
- * Threads: one at a time for all functions (the progress lock). */
+ * Threads: one at a time for all functions (the progress lock), unless a function says
+ * otherwise. */
 #ifndef HVD_STRAGGLER_REPORT_H
 #define HVD_STRAGGLER_REPORT_H
 
@@ -19,6 +20,11 @@ struct hvd_straggler_report;
 int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *uplink,
                                 const char *setting, struct hvd_straggler_report **out,
                                 struct hvd_error *err);
+
+/* Do the work of hvd_section_begin and hvd_section_end in hvd.h. Any thread. */
+void hvd_straggler_report_begin_section(struct hvd_straggler_report *report,
+                                        const char *name);
+int hvd_straggler_report_end_section(struct hvd_straggler_report *report);
 
 /* Notes a batch that has ended on this rank. */
 void hvd_straggler_report_note(struct hvd_straggler_report *report,

@@ -6,12 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/trace/straggler_verdict.h"
 #include "gpu_binding/base/json.h"
 #include "gpu_binding/base/number.h"
-
-enum {
-    CELL_BYTES = 32,
-};
 
 struct place {
     int rank;
@@ -44,19 +41,20 @@ static struct place *order_ranks(const struct hvd_straggler_sums *sums)
     return places;
 }
 
-static const char *time_text(char text[CELL_BYTES], double us)
+const char *hvd_straggler_time_text(char text[HVD_STRAGGLER_CELL], double us)
 {
     if (us < 1e3) {
-        snprintf(text, CELL_BYTES, "%.0f us", us);
+        snprintf(text, HVD_STRAGGLER_CELL, "%.0f us", us);
     } else if (us < 1e6) {
-        snprintf(text, CELL_BYTES, "%.1f ms", us / 1e3);
+        snprintf(text, HVD_STRAGGLER_CELL, "%.1f ms", us / 1e3);
     } else {
-        snprintf(text, CELL_BYTES, "%.1f s", us / 1e6);
+        snprintf(text, HVD_STRAGGLER_CELL, "%.1f s", us / 1e6);
     }
     return text;
 }
 
-static const char *bytes_text(char text[CELL_BYTES], double bytes, const char *per)
+static const char *bytes_text(char text[HVD_STRAGGLER_CELL], double bytes,
+                              const char *per)
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
     size_t unit = 0;
@@ -65,13 +63,15 @@ static const char *bytes_text(char text[CELL_BYTES], double bytes, const char *p
         bytes /= 1024;
         unit++;
     }
-    snprintf(text, CELL_BYTES, "%.*f %s%s", unit == 0 ? 0 : 1, bytes, units[unit], per);
+    snprintf(text, HVD_STRAGGLER_CELL, "%.*f %s%s", unit == 0 ? 0 : 1, bytes, units[unit],
+             per);
     return text;
 }
 
-static const char *percent_text(char text[CELL_BYTES], int64_t part, int64_t whole)
+static const char *percent_text(char text[HVD_STRAGGLER_CELL], int64_t part,
+                                int64_t whole)
 {
-    snprintf(text, CELL_BYTES, "%.1f %%",
+    snprintf(text, HVD_STRAGGLER_CELL, "%.1f %%",
              whole > 0 ? 100.0 * (double)part / (double)whole : 0.0);
     return text;
 }
@@ -102,16 +102,18 @@ static void print_rank(const struct hvd_straggler_sums *sums,
                        FILE *out)
 {
     const struct hvd_straggler_rank *own = &sums->ranks[rank];
-    char cells[5][CELL_BYTES];
+    char cells[5][HVD_STRAGGLER_CELL];
 
-    fprintf(out, "%5d  %-*s %10" PRId64 " %8s %11s %11s %11s %8s\n", rank, width,
-            job->hosts[rank], own->last,
-            percent_text(cells[0], own->last, sums->compared),
-            own->last > 0 ? time_text(cells[1], (double)mean_of(own->late_us, own->last))
-                          : "-",
-            own->last > 0 ? time_text(cells[2], (double)own->most_late_us) : "-",
-            time_text(cells[3], (double)own->waited_us),
-            percent_text(cells[4], own->waited_us, job->elapsed_us));
+    fprintf(
+        out, "%5d  %-*s %10" PRId64 " %8s %11s %11s %11s %8s\n", rank, width,
+        job->hosts[rank], own->last, percent_text(cells[0], own->last, sums->compared),
+        own->last > 0
+            ? hvd_straggler_time_text(cells[1], (double)mean_of(own->late_us, own->last))
+            : "-",
+        own->last > 0 ? hvd_straggler_time_text(cells[2], (double)own->most_late_us)
+                      : "-",
+        hvd_straggler_time_text(cells[3], (double)own->waited_us),
+        percent_text(cells[4], own->waited_us, job->elapsed_us));
 }
 
 static void print_ranks(const struct hvd_straggler_sums *sums,
@@ -141,30 +143,65 @@ static void print_kind(const struct hvd_straggler_sums *sums, int i, FILE *out)
     const struct hvd_straggler_kind *kind = &sums->kinds[i];
     double seconds = (double)kind->run_ns / 1e9;
     double bytes = (double)kind->bytes;
-    char cells[3][CELL_BYTES];
+    char cells[3][HVD_STRAGGLER_CELL];
     char name[HVD_KIND_WORD];
 
     fprintf(out, "%-13s %9" PRId64 " %9" PRId64 " %11s %11s %13s\n",
             hvd_kind_word((enum hvd_kind)i, name), mean_of(kind->batches, sums->size),
             mean_of(kind->tensors, sums->size),
             bytes_text(cells[0], bytes / sums->size, ""),
-            time_text(cells[1], seconds * 1e6 / sums->size),
+            hvd_straggler_time_text(cells[1], seconds * 1e6 / sums->size),
             bytes > 0 && seconds > 0 ? bytes_text(cells[2], bytes / seconds, "/s") : "-");
+}
+
+/* Returns the rank that has spent the most time in the section. */
+static int longest_rank(const struct hvd_straggler_sums *sums, int section)
+{
+    int rank = 0;
+
+    for (int i = 1; i < sums->size; i++) {
+        if (sums->section_ns[(size_t)i * HVD_SECTIONS + section] >
+            sums->section_ns[(size_t)rank * HVD_SECTIONS + section]) {
+            rank = i;
+        }
+    }
+    return rank;
+}
+
+static void print_sections(const struct hvd_straggler_sums *sums,
+                           const struct hvd_straggler_job *job, FILE *out)
+{
+    char cells[3][HVD_STRAGGLER_CELL];
+
+    fprintf(out, "\n%-31s %11s %11s  %s\n", "each rank, in sections", "median", "longest",
+            "by rank");
+    for (int i = 0; i < sums->section_count; i++) {
+        int rank = longest_rank(sums, i);
+        double longest_ns = (double)sums->section_ns[(size_t)rank * HVD_SECTIONS + i];
+
+        fprintf(out, "%-31s %11s %11s  %d on %s\n", sums->sections[i].name,
+                hvd_straggler_time_text(
+                    cells[0], (double)hvd_straggler_section_median(sums, i, -1) / 1e3),
+                hvd_straggler_time_text(cells[1], longest_ns / 1e3), rank,
+                job->hosts[rank]);
+    }
 }
 
 void hvd_straggler_print(const struct hvd_straggler_sums *sums,
                          const struct hvd_straggler_job *job, int most, FILE *out)
 {
-    char elapsed[CELL_BYTES];
+    char elapsed[HVD_STRAGGLER_CELL];
 
     fprintf(out, "hvd: straggler report, %d rank%s, %s, %" PRId64 " batches compared\n",
             sums->size, hvd_number_plural(sums->size),
-            time_text(elapsed, (double)job->elapsed_us), sums->compared);
+            hvd_straggler_time_text(elapsed, (double)job->elapsed_us), sums->compared);
     if (!sums->is_complete) {
         fputs("Incomplete: the job was still running when this was written, or it "
               "failed.\n",
               out);
     }
+    hvd_straggler_print_verdict(sums, job, out);
+    fputc('\n', out);
     print_ranks(sums, job, most, out);
     fprintf(out, "\n%-13s %9s %9s %11s %11s %13s\n", "each rank", "batches", "tensors",
             "data", "time", "rate");
@@ -174,6 +211,9 @@ void hvd_straggler_print(const struct hvd_straggler_sums *sums,
         }
     }
     fputs("Time does not include waiting for late ranks.\n", out);
+    if (sums->section_count > 0) {
+        print_sections(sums, job, out);
+    }
 }
 
 /* --- JSON --- */
@@ -217,7 +257,41 @@ static void put_json_kinds(const struct hvd_straggler_sums *sums, FILE *out)
             before = ",";
         }
     }
-    fputs("\n  }\n", out);
+    fputs("\n  }", out);
+}
+
+static void put_json_sections(const struct hvd_straggler_sums *sums, FILE *out)
+{
+    fputs(",\n  \"sections_us\": {", out);
+    for (int i = 0; i < sums->section_count; i++) {
+        fputs(i > 0 ? ",\n    " : "\n    ", out);
+        hvd_json_print(sums->sections[i].name, out);
+        fputs(": [", out);
+        for (int rank = 0; rank < sums->size; rank++) {
+            fprintf(out, "%s%" PRId64, rank > 0 ? ", " : "",
+                    sums->section_ns[(size_t)rank * HVD_SECTIONS + i] / 1000);
+        }
+        fputc(']', out);
+    }
+    fputs("\n  }", out);
+}
+
+/* Prints the verdict as the value of a key. */
+static void put_json_verdict(const struct hvd_straggler_sums *sums,
+                             const struct hvd_straggler_job *job, FILE *out)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *memory = open_memstream(&text, &bytes);
+
+    if (memory != NULL) {
+        hvd_straggler_print_verdict(sums, job, memory);
+        fclose(memory);
+    }
+    fputs("  \"verdict\": ", out);
+    hvd_json_print(text != NULL ? text : "", out);
+    fputs(",\n", out);
+    free(text);
 }
 
 void hvd_straggler_print_json(const struct hvd_straggler_sums *sums,
@@ -228,7 +302,11 @@ void hvd_straggler_print_json(const struct hvd_straggler_sums *sums,
             ",\n  \"batches_compared\": %" PRId64 ",\n  \"batches_even\": %" PRId64 ",\n",
             sums->is_complete ? "true" : "false", sums->size, job->elapsed_us,
             sums->compared, sums->even);
+    put_json_verdict(sums, job, out);
     put_json_ranks(sums, job, out);
     put_json_kinds(sums, out);
-    fputs("}\n", out);
+    if (sums->section_count > 0) {
+        put_json_sections(sums, out);
+    }
+    fputs("\n}\n", out);
 }

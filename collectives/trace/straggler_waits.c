@@ -32,8 +32,11 @@ struct hvd_straggler_waits {
     /* windows to be sent to the parent, in this order */
     struct hvd_straggler_window *full;
     struct hvd_straggler_window **full_end;
+    struct hvd_straggler_sections *own_sections; /* NULL: none are reported */
     struct hvd_writer message; /* the message that take returned last */
     struct hvd_straggler_sums sums; /* rank 0 */
+    struct hvd_straggler_section sections[HVD_SECTIONS];
+    int64_t *section_ns; /* [rank * HVD_SECTIONS + section], once a rank has sections */
     struct hvd_straggler_rank ranks[];
 };
 
@@ -52,8 +55,15 @@ int hvd_straggler_waits_create(int rank, int size, int children,
     waits->full_end = &waits->full;
     waits->sums.size = size;
     waits->sums.ranks = waits->ranks;
+    waits->sums.sections = waits->sections;
     *out = waits;
     return 0;
+}
+
+void hvd_straggler_waits_watch(struct hvd_straggler_waits *waits,
+                               struct hvd_straggler_sections *sections)
+{
+    waits->own_sections = sections;
 }
 
 static void destroy_list(struct hvd_straggler_window *list)
@@ -72,6 +82,7 @@ void hvd_straggler_waits_destroy(struct hvd_straggler_waits *waits)
         destroy_list(waits->open);
         destroy_list(waits->full);
         hvd_writer_finish(&waits->message);
+        free(waits->section_ns);
         free(waits);
     }
 }
@@ -92,6 +103,27 @@ static void count_record(struct hvd_straggler_waits *waits,
         hvd_straggler_add(&rank->late_us, late_us);
         rank->most_late_us = late_us > rank->most_late_us ? late_us : rank->most_late_us;
     }
+}
+
+static void count_section(struct hvd_straggler_waits *waits,
+                          const struct hvd_straggler_window_section *own)
+{
+    int index;
+
+    if (waits->section_ns == NULL) {
+        waits->section_ns =
+            calloc((size_t)waits->sums.size * HVD_SECTIONS, sizeof(waits->section_ns[0]));
+        waits->sums.section_ns = waits->section_ns;
+    }
+    if (waits->section_ns == NULL) {
+        waits->has_lost = true;
+        return;
+    }
+    index = hvd_straggler_section_find(waits->sections, &waits->sums.section_count,
+                                       own->section.name);
+    hvd_straggler_add(&waits->sections[index].ns, own->section.ns);
+    hvd_straggler_add(&waits->section_ns[own->rank * HVD_SECTIONS + index],
+                      own->section.ns);
 }
 
 /* Adds a window to the sums. The time that a rank has waited for later ranks is the sum
@@ -118,6 +150,9 @@ static void count_window(struct hvd_straggler_waits *waits,
 
         hvd_straggler_add(&waits->ranks[share->rank].waited_us,
                           waited_us > 0 ? waited_us : 0);
+    }
+    for (int i = 0; i < window->section_count; i++) {
+        count_section(waits, &window->sections[i]);
     }
     hvd_straggler_add_kinds(waits->sums.kinds, window->kinds);
 }
@@ -190,6 +225,24 @@ static void add_part(struct hvd_straggler_waits *waits,
     waits->full_end = &window->next;
 }
 
+/* Moves this rank's times in sections into the window. */
+static void add_sections(struct hvd_straggler_waits *waits,
+                         struct hvd_straggler_window *window, int64_t now_ns)
+{
+    struct hvd_straggler_section list[HVD_SECTIONS];
+    int count = waits->own_sections != NULL
+                    ? hvd_straggler_sections_take(waits->own_sections, now_ns, list)
+                    : 0;
+
+    for (int i = 0; i < count; i++) {
+        const struct hvd_straggler_window_section own = {waits->rank, list[i]};
+
+        if (list[i].ns > 0 && hvd_straggler_window_section(window, &own) != 0) {
+            waits->has_lost = true;
+        }
+    }
+}
+
 /* Completes this rank's part of a window. */
 static void end_window(struct hvd_straggler_waits *waits, int priority)
 {
@@ -202,6 +255,7 @@ static void end_window(struct hvd_straggler_waits *waits, int priority)
         if (hvd_straggler_window_share(window, waits->rank, own->waited_us) != 0) {
             waits->has_lost = true;
         }
+        add_sections(waits, window, own->ended_ns);
         add_part(waits, window);
     }
     own->number++;

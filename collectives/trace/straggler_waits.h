@@ -29,6 +29,7 @@
 #include <stdint.h>
 
 #include "collectives/request/descriptor.h"
+#include "collectives/trace/straggler_sections.h"
 #include "collectives/transport/control/encoding.h"
 #include "gpu_binding/base/error.h"
 
@@ -77,6 +78,10 @@ struct hvd_straggler_sums {
     int64_t even; /* batches whose ranks arrived within a microsecond */
     bool is_complete; /* the data of every rank are complete */
     const struct hvd_straggler_rank *ranks; /* [size] */
+    int section_count;
+    const struct hvd_straggler_section *sections; /* sums over the ranks */
+    /* time of each rank in each section: [rank * HVD_SECTIONS + section] */
+    const int64_t *section_ns;
     struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
 };
 
@@ -85,6 +90,10 @@ struct hvd_straggler_waits;
 /* children: number of children in the tree. The caller owns *out. */
 int hvd_straggler_waits_create(int rank, int size, int children,
                                struct hvd_straggler_waits **out, struct hvd_error *err);
+
+/* Makes the windows carry this rank's times in sections; borrowed until destroy. */
+void hvd_straggler_waits_watch(struct hvd_straggler_waits *waits,
+                               struct hvd_straggler_sections *sections);
 
 /* NULL is fine. */
 void hvd_straggler_waits_destroy(struct hvd_straggler_waits *waits);

@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Begins a message; the records and the shares follow. */
+/* Begins a message; the records, the shares and the sections follow. */
 struct header {
     int32_t priority;
     int32_t count;
     int32_t share_count;
-    int32_t unused;
+    int32_t section_count;
     int64_t number;
     struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
 };
@@ -35,6 +35,7 @@ void hvd_straggler_window_destroy(struct hvd_straggler_window *window)
 {
     if (window != NULL) {
         free(window->shares);
+        free(window->sections);
         free(window);
     }
 }
@@ -109,6 +110,24 @@ int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
     return 0;
 }
 
+int hvd_straggler_window_section(struct hvd_straggler_window *window,
+                                 const struct hvd_straggler_window_section *section)
+{
+    if (window->section_count == window->section_room) {
+        int room = 2 * window->section_room + 1;
+        struct hvd_straggler_window_section *sections =
+            realloc(window->sections, (size_t)room * sizeof(*sections));
+
+        if (sections == NULL) {
+            return HVD_ERR_NOMEM;
+        }
+        window->sections = sections;
+        window->section_room = room;
+    }
+    window->sections[window->section_count++] = *section;
+    return 0;
+}
+
 void hvd_straggler_window_write(const struct hvd_straggler_window *window,
                                 struct hvd_writer *writer)
 {
@@ -116,6 +135,7 @@ void hvd_straggler_window_write(const struct hvd_straggler_window *window,
         .priority = window->priority,
         .count = window->count,
         .share_count = window->share_count,
+        .section_count = window->section_count,
         .number = window->number,
     };
 
@@ -125,6 +145,10 @@ void hvd_straggler_window_write(const struct hvd_straggler_window *window,
     if (window->share_count > 0) {
         hvd_put(writer, window->shares,
                 (size_t)window->share_count * sizeof(window->shares[0]));
+    }
+    if (window->section_count > 0) {
+        hvd_put(writer, window->sections,
+                (size_t)window->section_count * sizeof(window->sections[0]));
     }
 }
 
@@ -146,6 +170,19 @@ static struct hvd_straggler_window_share share_at(const char *payload, int count
 
     memcpy(&share, shares + (size_t)i * sizeof(share), sizeof(share));
     return share;
+}
+
+static struct hvd_straggler_window_section section_at(const char *payload,
+                                                      const struct header *header, int i)
+{
+    const char *sections =
+        payload + sizeof(*header) +
+        (size_t)header->count * sizeof(struct hvd_straggler_window_record) +
+        (size_t)header->share_count * sizeof(struct hvd_straggler_window_share);
+    struct hvd_straggler_window_section section;
+
+    memcpy(&section, sections + (size_t)i * sizeof(section), sizeof(section));
+    return section;
 }
 
 static bool is_rank(int64_t rank, int size)
@@ -177,7 +214,30 @@ static bool has_good_values(const char *payload, const struct header *header, in
             return false;
         }
     }
+    for (int i = 0; i < header->section_count; i++) {
+        struct hvd_straggler_window_section own = section_at(payload, header, i);
+
+        if (!is_rank(own.rank, size) || own.section.ns < 0 ||
+            memchr(own.section.name, '\0', sizeof(own.section.name)) == NULL) {
+            return false;
+        }
+    }
     return true;
+}
+
+/* Whether the message is as long as its header says. */
+static bool has_good_size(const struct header *header, size_t bytes, int size)
+{
+    return header->count >= 0 && header->count <= HVD_STRAGGLER_WINDOW &&
+           header->share_count >= 0 && header->share_count <= size &&
+           header->section_count >= 0 && header->section_count / HVD_SECTIONS <= size &&
+           bytes ==
+               sizeof(*header) +
+                   (size_t)header->count * sizeof(struct hvd_straggler_window_record) +
+                   (size_t)header->share_count *
+                       sizeof(struct hvd_straggler_window_share) +
+                   (size_t)header->section_count *
+                       sizeof(struct hvd_straggler_window_section);
 }
 
 int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *priority,
@@ -190,12 +250,7 @@ int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *
     }
     memcpy(&header, payload, sizeof(header));
     if (header.priority < 0 || header.priority >= HVD_STRAGGLER_PRIORITIES ||
-        header.number < 0 || header.count < 0 || header.count > HVD_STRAGGLER_WINDOW ||
-        header.share_count < 0 || header.share_count > size ||
-        bytes !=
-            sizeof(header) +
-                (size_t)header.count * sizeof(struct hvd_straggler_window_record) +
-                (size_t)header.share_count * sizeof(struct hvd_straggler_window_share) ||
+        header.number < 0 || !has_good_size(&header, bytes, size) ||
         !has_good_values(payload, &header, size)) {
         return HVD_ERR_ARG;
     }
@@ -219,6 +274,11 @@ int hvd_straggler_window_merge(struct hvd_straggler_window *window, const void *
         struct hvd_straggler_window_share share = share_at(payload, header.count, i);
 
         status = hvd_straggler_window_share(window, (int)share.rank, share.wait_us);
+    }
+    for (int i = 0; i < header.section_count && status == 0; i++) {
+        struct hvd_straggler_window_section section = section_at(payload, &header, i);
+
+        status = hvd_straggler_window_section(window, &section);
     }
     hvd_straggler_add_kinds(window->kinds, header.kinds);
     return status;

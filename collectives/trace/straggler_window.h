@@ -3,6 +3,7 @@
 #ifndef HVD_STRAGGLER_WINDOW_H
 #define HVD_STRAGGLER_WINDOW_H
 
+#include "collectives/trace/straggler_sections.h"
 #include "collectives/trace/straggler_waits.h"
 
 /* The rank has no wait for the batch, because it had joined, or there is no such rank.
@@ -21,6 +22,12 @@ struct hvd_straggler_window_share {
     int64_t wait_us;
 };
 
+/* The time that one rank has spent in one section since its previous window. */
+struct hvd_straggler_window_section {
+    int64_t rank;
+    struct hvd_straggler_section section;
+};
+
 struct hvd_straggler_window {
     struct hvd_straggler_window *next;
     int priority;
@@ -31,6 +38,9 @@ struct hvd_straggler_window {
     int share_count;
     int share_room;
     struct hvd_straggler_window_share *shares; /* one for each rank */
+    int section_count;
+    int section_room;
+    struct hvd_straggler_window_section *sections;
     struct hvd_straggler_window_record records[HVD_STRAGGLER_WINDOW];
     /* kinds of the batches; not sent, because all ranks know them */
     uint8_t kinds_of[HVD_STRAGGLER_WINDOW];
@@ -55,6 +65,10 @@ void hvd_straggler_add_kinds(struct hvd_straggler_kind *into,
 /* Adds the sum of a rank's waits. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
                                int64_t wait_us);
+
+/* Adds a rank's time in a section. Returns 0 or HVD_ERR_NOMEM. */
+int hvd_straggler_window_section(struct hvd_straggler_window *window,
+                                 const struct hvd_straggler_window_section *section);
 
 /* Appends the window to a message; sets writer->failed if memory is out. */
 void hvd_straggler_window_write(const struct hvd_straggler_window *window,

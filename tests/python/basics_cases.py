@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import tempfile
+import time
 import unittest.mock
 
 from horovod.common.objects import allgather_object, broadcast_object
@@ -118,6 +119,34 @@ class Basics:
         if self.hvd.rank() == 0:
             with open(path) as stream:
                 self.assertIn('recorded', json.dumps(json.load(stream)))
+
+    def test_the_report_has_the_time_of_each_rank_in_sections(self):
+        hvd = self.hvd
+        directory = tempfile.mkdtemp(prefix='hvd-test-') if hvd.rank() == 0 else None
+        if directory is not None:
+            self.addCleanup(shutil.rmtree, directory)
+        path = os.path.join(broadcast_object(directory), 'report.json')
+        self.in_environment(HVD_REPORT=path)
+        self.begin_again()
+        with self.assertRaises(KeyError):
+            with hvd.section('epoch'), hvd.section('\u00e9' * 16):  # is cut to 15 letters
+                time.sleep(0.01)
+                raise KeyError('leaves both sections')
+        allgather_object(None)
+        is_first, size = hvd.rank() == 0, hvd.size()
+        hvd.shutdown()
+        with hvd.section('after the job'):
+            pass
+        if is_first:
+            with open(path) as stream:
+                sections = json.load(stream)['sections_us']
+            self.assertEqual(set(sections), {'epoch', '\u00e9' * 15})
+            self.assertEqual(len(sections['epoch']), size)
+            self.assertGreaterEqual(min(sections['\u00e9' * 15]), 10000)
+        for wrong in ('', None, b'data'):
+            with self.assertRaisesRegex(TypeError, 'name is .*: expected a string'):
+                with hvd.section(wrong):
+                    pass
 
     def test_a_signal_to_one_rank_stops_all_ranks_at_the_same_step(self):
         hvd, seen = self.hvd, []

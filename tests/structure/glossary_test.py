@@ -20,7 +20,7 @@ level library line link list loop mark matrix missing module named network note 
 option order outcome output own pair part passing piece port position query question queued range
 reader reason record recording refcount refused repeated report round row rule run runtime scope
 section service setting setup shape share shutdown source start submitted sum symbol table tail talk
-target term time timed timing wait waiter waiting wish word work writer
+target term time timed timing verdict wait waiter waiting wish word work writer
 '''.split()
 
 LEFT_OUT = ('contrib/bench/', 'contrib/examples/')

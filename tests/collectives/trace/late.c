@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A job with one late rank: late RANK [die]. In each of 300 steps, rank RANK submits its
  * tensor 3 ms after the last of the other ranks. Each of these ranks writes a byte to the
- * pipe LATE_PIPE after its submission. With "die", rank RANK kills itself after the last
- * step. */
+ * pipe LATE_PIPE after its submission. Rank RANK is in the section "disk" meanwhile. With
+ * "die", rank RANK kills itself after the last step. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -44,7 +44,9 @@ static void step(bool is_late)
     int status;
 
     if (is_late) {
+        hvd_section_begin("disk");
         come_late();
+        hvd_section_end();
     }
     status = hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err);
     if (!is_late && write(late_pipe, "", 1) != 1) {

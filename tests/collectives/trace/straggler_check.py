@@ -19,6 +19,9 @@ def late(report, rank, complete):
     assert late_rank['times_last'] > report['batches_compared'] / 2, 'times last'
     assert late_rank['late_mean_us'] > 1000, 'mean'
     assert late_rank['late_us'] > 2 * max(r['late_us'] for r in others), 'late'
+    assert f"Rank {rank} on {late_rank['host']} was the last in " in report['verdict'], 'verdict'
+    assert "in section 'disk'." in report['verdict'], 'section'
+    assert report['sections_us']['disk'][rank] > 300000, 'time in the section'
     assert min(r['waited_us'] for r in others) > 300000, 'waited'
     assert report['collectives_per_rank']['allreduce']['batches'] >= 256, 'batches'
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/trace/straggler_verdict.h"
 #include "tests/tap.h"
 
 static const char *const hosts[] = {"n1", "n1", "node\"2", "n3"};
@@ -61,8 +62,29 @@ static bool prints(printer print, const struct hvd_straggler_sums *sums, int mos
     return is_same;
 }
 
+static bool prints_part(printer print, const struct hvd_straggler_sums *sums,
+                        const char *part)
+{
+    char *printed = NULL;
+    size_t bytes;
+    FILE *out = open_memstream(&printed, &bytes);
+    bool is_there;
+
+    print(sums, 16, out);
+    fclose(out);
+    is_there = strstr(printed, part) != NULL;
+    if (!is_there) {
+        fprintf(stderr, "%s", printed);
+    }
+    free(printed);
+    return is_there;
+}
+
 static const char whole[] =
     "hvd: straggler report, 4 ranks, 125.0 s, 1000 batches compared\n"
+    "Rank 2 on node\"2 was the last in 750 of 1000 batches, by 80.0 ms; the job lost 48 "
+    "% "
+    "of its time waiting for it.\n"
     "\n"
     " rank  host   times last   of all  late, mean  late, most      waited  of time\n"
     "    2  node\"2        750   75.0 %     80.0 ms       1.5 s      1.2 ms    0.0 %\n"
@@ -80,6 +102,9 @@ static const char whole[] =
 static const char cut[] =
     "hvd: straggler report, 4 ranks, 125.0 s, 1000 batches compared\n"
     "Incomplete: the job was still running when this was written, or it failed.\n"
+    "Rank 2 on node\"2 was the last in 750 of 1000 batches, by 80.0 ms; the job lost 48 "
+    "% "
+    "of its time waiting for it.\n"
     "\n"
     " rank  host   times last   of all  late, mean  late, most      waited  of time\n"
     "    2  node\"2        750   75.0 %     80.0 ms       1.5 s      1.2 ms    0.0 %\n"
@@ -100,6 +125,9 @@ static const char object[] =
     "  \"elapsed_us\": 125000000,\n"
     "  \"batches_compared\": 1000,\n"
     "  \"batches_even\": 49,\n"
+    "  \"verdict\": \"Rank 2 on node\\\"2 was the last in 750 of 1000 batches, by 80.0 "
+    "ms; "
+    "the job lost 48 % of its time waiting for it.\",\n"
     "  \"ranks\": [\n"
     "    {\"rank\": 0, \"host\": \"n1\", \"times_last\": 1, \"late_us\": 4, "
     "\"late_mean_us\": 4, \"late_most_us\": 4, \"waited_us\": 61500000},\n"
@@ -130,6 +158,58 @@ static void test_table(void)
     tap_ok(prints(json, &sums, 2, object), "JSON has all ranks, in their order");
 }
 
+/* Rank 2 reads its data 52 s longer than the others, who spend more time in "step". */
+static void test_sections(void)
+{
+    static const struct hvd_straggler_section list[] = {{"data", 0}, {"step", 0}};
+    int64_t times_ns[4 * HVD_SECTIONS] = {0};
+    struct hvd_straggler_sums sums = make_sums();
+
+    for (int rank = 0; rank < 4; rank++) {
+        times_ns[(size_t)rank * HVD_SECTIONS] = rank == 2 ? 53000000000 : 1000000000;
+        times_ns[(size_t)rank * HVD_SECTIONS + 1] = rank == 2 ? 1500000 : 60000000000;
+    }
+    sums.section_count = 2;
+    sums.sections = list;
+    sums.section_ns = times_ns;
+    tap_ok(prints_part(table, &sums,
+                       "the job lost 48 % of its time waiting for it, 87 % of that in "
+                       "section 'data'.\n"),
+           "the verdict names the section in which the late rank spent the time");
+    tap_ok(
+        prints_part(table, &sums,
+                    "each rank, in sections               median     longest  by rank\n"
+                    "data                                  1.0 s      53.0 s  2 on "
+                    "node\"2\n"
+                    "step                                 60.0 s      60.0 s  0 on n1\n"),
+        "the table of sections names the rank that was longest in each");
+    tap_ok(prints_part(json, &sums,
+                       "  \"sections_us\": {\n"
+                       "    \"data\": [1000000, 1000000, 53000000, 1000000],\n"
+                       "    \"step\": [60000000, 60000000, 1500, 60000000]\n  }\n}\n"),
+           "JSON has the time of each rank in each section");
+}
+
+/* Two ranks that are late alike are no straggler, nor is one that is hardly late. */
+static void test_verdict(void)
+{
+    struct hvd_straggler_rank alike[4] = {{0}};
+    struct hvd_straggler_sums sums = make_sums();
+
+    alike[0] = (struct hvd_straggler_rank){.last = 400, .late_us = 30000000};
+    alike[3] = (struct hvd_straggler_rank){.last = 600, .late_us = 40000000};
+    sums.ranks = alike;
+    tap_ok(hvd_straggler_judge(&sums, &job).rank == -1,
+           "no rank is named if two are late about equally");
+    alike[3].late_us = 70000000;
+    tap_ok(hvd_straggler_judge(&sums, &job).rank == 3,
+           "a rank with more than twice the lateness of the others is named");
+    alike[0].late_us = 0;
+    alike[3].late_us = 1000000;
+    tap_ok(hvd_straggler_judge(&sums, &job).rank == -1,
+           "no rank is named that cost less than 1 %% of the time");
+}
+
 static void test_empty(void)
 {
     static const struct hvd_straggler_rank nobody;
@@ -139,7 +219,8 @@ static void test_empty(void)
     tap_ok(prints(json, &sums, 16,
                   "{\n  \"complete\": true,\n  \"size\": 1,\n"
                   "  \"elapsed_us\": 125000000,\n  \"batches_compared\": 0,\n"
-                  "  \"batches_even\": 0,\n  \"ranks\": [\n"
+                  "  \"batches_even\": 0,\n"
+                  "  \"verdict\": \"No rank stands out as late.\",\n  \"ranks\": [\n"
                   "    {\"rank\": 0, \"host\": \"n1\", \"times_last\": 0, "
                   "\"late_us\": 0, \"late_mean_us\": 0, \"late_most_us\": 0, "
                   "\"waited_us\": 0}\n  ],\n  \"collectives_per_rank\": {\n  }\n}\n"),
@@ -149,6 +230,8 @@ static void test_empty(void)
 int main(void)
 {
     test_table();
+    test_sections();
+    test_verdict();
     test_empty();
     return tap_done();
 }

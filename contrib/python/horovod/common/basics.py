@@ -2,6 +2,7 @@
 """Functions of all front ends that join and leave the job and return this rank's numbers."""
 
 import atexit
+import contextlib
 import operator
 import os
 import sys
@@ -119,6 +120,27 @@ class HorovodBasics:
         error = Error()
         check_submitted(lib.hvd_timeline_stop(error), error)
 
+    @contextlib.contextmanager
+    def section(self, name):
+        """Marks a part of the training, such as reading data, for the straggler report:
+
+            with hvd.section('data'):
+                batch = next(batches)
+
+        The report (``srun --hvd=report``) tells how long each rank was in each section, and in
+        which one a late rank lost its time. Without a report, or before init(), this has no effect.
+        Time in nested sections counts for the innermost. Names are cut after 31 bytes; of more than
+        16 names, the last stands for all others. Sections are for one thread at a time."""
+        if not isinstance(name, str) or not name:
+            raise wrong_type('name', name, 'a string that is not empty')
+        short = name.encode()[:31].decode(errors='ignore').encode()
+        has_begun = lib.hvd_section_begin(short) == 0
+        try:
+            yield
+        finally:
+            if has_begun:
+                lib.hvd_section_end()
+
     def stop_on_signals(self, requeue=False):
         """Makes SIGTERM and SIGUSR1 set a flag that should_stop() reads, instead of ending the
         process. should_stop() does this at its first call, too. A handler that the script set
@@ -206,6 +228,7 @@ is_initialized = basics.is_initialized
 start_timeline = basics.start_timeline
 stop_timeline = basics.stop_timeline
 should_stop = basics.should_stop
+section = basics.section
 stop_on_signals = basics.stop_on_signals
 size = basics.size
 local_size = basics.local_size

@@ -129,6 +129,8 @@ _PROTOTYPES = {
     'hvd_request_free': (None, [c_void_p]),
     'hvd_free': (None, [c_void_p]),
     'hvd_count_step': (c_int, []),
+    'hvd_section_begin': (c_int, [c_char_p]),
+    'hvd_section_end': (c_int, []),
     'hvd_elastic': (c_int, []),
     'hvd_elastic_updates': (c_int, []),
     'hvd_elastic_ready': (c_int, []),

@@ -11,7 +11,7 @@ from horovod._keras import saving as _saving
 from horovod.common.basics import (
     Adasum, Average, Sum, ccl_built, cross_rank, cross_size, cuda_built, ddl_built, gloo_built,
     gloo_enabled, init, is_initialized, local_rank, local_size, mpi_built, mpi_enabled,
-    mpi_threads_supported, nccl_built, rank, rocm_built, should_stop, shutdown, size,
+    mpi_threads_supported, nccl_built, rank, rocm_built, section, should_stop, shutdown, size,
     start_timeline, stop_on_signals, stop_timeline)
 from horovod.common.process_sets import (ProcessSet, add_process_set, global_process_set,
                                          remove_process_set)

@@ -15,6 +15,6 @@ from horovod.mxnet.mpi_ops import (
     ddl_built, global_process_set, gloo_built, gloo_enabled, grouped_allgather,
     grouped_allreduce, grouped_allreduce_, grouped_reducescatter, init, is_initialized,
     local_rank, local_size, mpi_built, mpi_enabled, mpi_threads_supported, nccl_built, rank,
-    reducescatter, remove_process_set, rocm_built, should_stop, shutdown, size, start_timeline,
-    stop_on_signals, stop_timeline)
+    reducescatter, remove_process_set, rocm_built, section, should_stop, shutdown, size,
+    start_timeline, stop_on_signals, stop_timeline)
 from horovod.mxnet.optimizer import DistributedOptimizer, DistributedTrainer

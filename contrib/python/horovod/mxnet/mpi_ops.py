@@ -6,7 +6,7 @@ from horovod.common.basics import (
     Adasum, Average, Max, Min, Product, Sum, ccl_built, cross_rank, cross_size, cuda_built,
     ddl_built, gloo_built, gloo_enabled, init, is_homogeneous, is_initialized, local_rank,
     local_size, mpi_built, mpi_enabled, mpi_threads_supported, nccl_built, rank, rocm_built,
-    should_stop, size, start_timeline, stop_on_signals, stop_timeline)
+    section, should_stop, size, start_timeline, stop_on_signals, stop_timeline)
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import (ProcessSet, add_process_set, global_process_set,
                                          remove_process_set)

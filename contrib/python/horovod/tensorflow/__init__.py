@@ -22,8 +22,8 @@ from horovod.tensorflow.mpi_ops import (
     grouped_allgather, grouped_allreduce, grouped_reducescatter, init, is_homogeneous,
     is_initialized, join, local_rank, local_rank_op, local_size, local_size_op, mpi_built,
     mpi_enabled, mpi_threads_supported, nccl_built, process_set_included_op, rank, rank_op,
-    reducescatter, remove_process_set, rocm_built, should_stop, shutdown, size, size_op,
-    start_timeline, stop_on_signals, stop_timeline, _allreduce, _grouped_allreduce,
+    reducescatter, remove_process_set, rocm_built, section, should_stop, shutdown, size,
+    size_op, start_timeline, stop_on_signals, stop_timeline, _allreduce, _grouped_allreduce,
     _grouped_reducescatter, _reducescatter, handle_average_backwards_compatibility)
 from horovod.tensorflow.optimizer import (DistributedOptimizer, _DistributedAdasumOptimizer,
                                           _DistributedOptimizer, _LegacyOptimizer)

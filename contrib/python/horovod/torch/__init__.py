@@ -19,8 +19,9 @@ from horovod.torch.mpi_ops import (
     grouped_allreduce_, grouped_allreduce_async, grouped_allreduce_async_,
     grouped_reducescatter, grouped_reducescatter_async, init, is_initialized, join, local_rank,
     local_size, mpi_built, mpi_enabled, mpi_threads_supported, nccl_built, poll, rank,
-    reducescatter, reducescatter_async, remove_process_set, rocm_built, should_stop, shutdown,
-    size, sparse_allreduce_async, start_timeline, stop_on_signals, stop_timeline, synchronize)
+    reducescatter, reducescatter_async, remove_process_set, rocm_built, section, should_stop,
+    shutdown, size, sparse_allreduce_async, start_timeline, stop_on_signals, stop_timeline,
+    synchronize)
 from horovod.torch.optimizer import DistributedOptimizer
 from horovod.torch.sync_batch_norm import SyncBatchNorm
 
