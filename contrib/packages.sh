@@ -20,7 +20,7 @@ group_packages()
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins iproute2 mount \
         util-linux procps ;;
     torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;
-    test) echo git clang clang-format clang-tidy cppcheck 'libclang-rt-dev|libclang-rt-14-dev' shellcheck strace openmpi-bin \
+    test) echo git node-d3 clang clang-format clang-tidy cppcheck 'libclang-rt-dev|libclang-rt-14-dev' shellcheck strace openmpi-bin \
         libopenmpi-dev python3-venv python3-wheel python3-mpi4py binutils libquadmath0 environment-modules scdoc mandoc \
         bash-completion zsh gnupg man-db lua5.3 lua-filesystem lua-json lua-posix lua-term ;; # Lua: for tests/lmod_env.sh
     bench) echo g++ make cmake python3-dev python3-venv python3-wheel \
@@ -28,9 +28,9 @@ group_packages()
         pybind11-dev \
         openmpi-bin libopenmpi-dev ;;
     distros) echo debootstrap ;;
-    deb) echo git build-essential debhelper lintian scdoc python3 ;;
+    deb) echo git build-essential debhelper lintian node-d3 scdoc python3 ;;
     rpm) echo git rpm rpmlint scdoc python3 ;;
-    wheel) echo git python3-venv make patch autoconf automake libtool dpkg-dev libibverbs-dev ;;
+    wheel) echo git node-d3 python3-venv make patch autoconf automake libtool dpkg-dev libibverbs-dev ;;
     *) echo "packages.sh: no group $1: build, cluster, torch, test, bench, distros, deb, rpm, wheel" >&2 && return 1 ;;
     esac
 }

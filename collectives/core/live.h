@@ -46,6 +46,11 @@ static inline void hvd_live_step(const struct hvd_live *live)
     hvd_live_add(&live->page->steps);
 }
 
+static inline int64_t hvd_live_steps(const struct hvd_live *live)
+{
+    return (int64_t)atomic_load_explicit(&live->page->steps, memory_order_relaxed);
+}
+
 /* Writes the phase of the job. Any thread may call it. */
 static inline void hvd_live_enter(const struct hvd_live *live, enum hvd_live_phase phase)
 {

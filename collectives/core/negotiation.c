@@ -301,6 +301,8 @@ static void note_wait(struct hvd_job *job, const struct hvd_batch *batch)
         .submitted_ns = batch->submitted_ns,
         .started_ns = batch->started_ns,
         .ended_ns = hvd_clock_ns(),
+        .name = batch->header.count > 0 ? batch->entries[0]->descriptor.name : NULL,
+        .steps = hvd_live_steps(&job->live),
     };
 
     hvd_metrics_note(job, batch, &note);

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collectives/trace/straggler_page.h"
+
 /* Most ranks printed on a terminal, where the worst matter; files have all of them. */
 static const int most_on_terminal = 16;
 
@@ -18,6 +20,7 @@ typedef void (*printer)(const struct hvd_straggler_sums *sums,
                         const struct hvd_straggler_job *job, FILE *out);
 
 static const char json_ending[] = ".json";
+static const char page_ending[] = ".html";
 
 static bool ends_with(const char *text, const char *ending)
 {
@@ -60,6 +63,11 @@ static int make_path(struct hvd_straggler_output *output, char **path, const cha
     return make_empty(*path, &output->is_plain, err);
 }
 
+bool hvd_straggler_output_is_page(const char *setting)
+{
+    return ends_with(setting, page_ending);
+}
+
 int hvd_straggler_output_init(struct hvd_straggler_output *output, const char *setting,
                               struct hvd_error *err)
 {
@@ -69,7 +77,12 @@ int hvd_straggler_output_init(struct hvd_straggler_output *output, const char *s
     if (strcmp(setting, "1") == 0) {
         return 0;
     }
-    if (ends_with(setting, json_ending)) {
+    if (hvd_straggler_output_is_page(setting)) {
+        status = hvd_straggler_page_read(&output->frame, err);
+        if (status == 0) {
+            status = make_path(output, &output->page, setting, "", err);
+        }
+    } else if (ends_with(setting, json_ending)) {
         status = make_path(output, &output->json, setting, "", err);
     } else {
         status = make_path(output, &output->text, setting, "", err);
@@ -87,6 +100,8 @@ void hvd_straggler_output_finish(struct hvd_straggler_output *output)
 {
     free(output->text);
     free(output->json);
+    free(output->page);
+    free(output->frame);
     *output = (struct hvd_straggler_output){0};
 }
 
@@ -145,6 +160,31 @@ static int write_file(const char *path, printer print,
                        : 0;
 }
 
+static int write_page(const struct hvd_straggler_output *output,
+                      const struct hvd_straggler_sums *sums,
+                      const struct hvd_straggler_job *job, struct hvd_error *err)
+{
+    char *text = NULL;
+    size_t bytes = 0;
+    FILE *file = open_memstream(&text, &bytes);
+    int status = HVD_ERR_NOMEM;
+
+    if (file != NULL) {
+        status = hvd_straggler_page_print(output->frame, sums, job, file);
+        status = fclose(file) == 0 ? status : HVD_ERR_NOMEM;
+    }
+    if (status == 0) {
+        status = replace_file(output->page, text, bytes);
+    } else {
+        errno = ENOMEM;
+    }
+    if (status != 0) {
+        hvd_fail(err, status, "cannot write the report to %s: %m", output->page);
+    }
+    free(text);
+    return status;
+}
+
 static void print_worst(const struct hvd_straggler_sums *sums,
                         const struct hvd_straggler_job *job, FILE *out)
 {
@@ -170,6 +210,9 @@ int hvd_straggler_output_write(const struct hvd_straggler_output *output,
 {
     int status = 0;
 
+    if (output->page != NULL) {
+        return write_page(output, sums, job, err);
+    }
     if (output->text == NULL && output->json == NULL) {
         show_report(sums, job);
         return 0;

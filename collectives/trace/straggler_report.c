@@ -56,6 +56,13 @@ int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *
     report->uplink = uplink;
     report->began_ns = hvd_clock_ns();
     report->is_written = setting == NULL;
+    if (setting != NULL && hvd_straggler_output_is_page(setting)) {
+        status = hvd_straggler_waits_keep(report->waits, report->began_ns, err);
+    }
+    if (status != 0) {
+        hvd_straggler_report_destroy(report);
+        return status;
+    }
     if (boot->rank == 0 && setting != NULL) {
         open_output(report, setting);
     }

@@ -288,7 +288,8 @@ static void put_json_verdict(const struct hvd_straggler_sums *sums,
         hvd_straggler_print_verdict(sums, job, memory);
         fclose(memory);
     }
-    fputs("  \"verdict\": ", out);
+    fprintf(out,
+            "  \"late_rank\": %d,\n  \"verdict\": ", hvd_straggler_judge(sums, job).rank);
     hvd_json_print(text != NULL ? text : "", out);
     fputs(",\n", out);
     free(text);

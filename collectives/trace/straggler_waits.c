@@ -2,6 +2,7 @@
 /* Straggler report, the measurement: notes, windows, sums. */
 #include "collectives/trace/straggler_waits.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,7 @@ struct priority {
     int place; /* position of the next batch in the window */
     int64_t waited_us; /* sum of this rank's waits in this window */
     int64_t ended_ns; /* end of the last batch */
+    uint32_t cells_us[HVD_STRAGGLER_WINDOW]; /* its waits by cells, for the page */
 };
 
 struct hvd_straggler_waits {
@@ -32,6 +34,11 @@ struct hvd_straggler_waits {
     /* windows to be sent to the parent, in this order */
     struct hvd_straggler_window *full;
     struct hvd_straggler_window **full_end;
+    bool has_page; /* keeps what the page of the report needs */
+    int64_t began_ns;
+    int64_t batches; /* number of compared batches that rank 0 has noted */
+    struct hvd_straggler_history *history; /* rank 0; NULL: there is no page */
+    struct hvd_straggler_buckets *buckets;
     struct hvd_straggler_sections *own_sections; /* NULL: none are reported */
     struct hvd_writer message; /* the message that take returned last */
     struct hvd_straggler_sums sums; /* rank 0 */
@@ -66,6 +73,28 @@ void hvd_straggler_waits_watch(struct hvd_straggler_waits *waits,
     waits->own_sections = sections;
 }
 
+int hvd_straggler_waits_keep(struct hvd_straggler_waits *waits, int64_t began_ns,
+                             struct hvd_error *err)
+{
+    int status = 0;
+
+    if (waits->rank == 0) {
+        status = hvd_straggler_history_create(waits->sums.size, &waits->history, err);
+        if (status != 0) {
+            return status;
+        }
+        waits->buckets = calloc(1, sizeof(*waits->buckets));
+        if (waits->buckets == NULL) {
+            return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the page of the report");
+        }
+    }
+    waits->has_page = true;
+    waits->began_ns = began_ns;
+    waits->sums.history = waits->history;
+    waits->sums.buckets = waits->buckets;
+    return 0;
+}
+
 static void destroy_list(struct hvd_straggler_window *list)
 {
     while (list != NULL) {
@@ -83,6 +112,8 @@ void hvd_straggler_waits_destroy(struct hvd_straggler_waits *waits)
         destroy_list(waits->full);
         hvd_writer_finish(&waits->message);
         free(waits->section_ns);
+        free(waits->buckets);
+        hvd_straggler_history_destroy(waits->history);
         free(waits);
     }
 }
@@ -126,6 +157,66 @@ static void count_section(struct hvd_straggler_waits *waits,
                       own->section.ns);
 }
 
+/* Returns the step of a batch; while no step is counted, the number of the batch. */
+static int64_t step_of(const struct hvd_straggler_waits *waits,
+                       const struct hvd_straggler_window_mark *mark)
+{
+    return waits->history->has_steps ? mark->steps : mark->batch;
+}
+
+/* Adds a batch to the history and to its bucket. */
+static void keep_record(struct hvd_straggler_waits *waits,
+                        const struct hvd_straggler_window_record *record,
+                        const struct hvd_straggler_window_mark *mark)
+{
+    const int64_t step = step_of(waits, mark);
+    const int64_t late_us = record->second_us != HVD_WAIT_NONE
+                                ? (int64_t)record->second_us - record->least_us
+                                : 0;
+
+    hvd_straggler_history_add_batch(waits->history, step, record->least_us,
+                                    (mark->ended_ns - waits->began_ns) / 1000);
+    hvd_straggler_history_add_late(waits->history, step, record->rank, late_us);
+    hvd_straggler_buckets_add(waits->buckets, mark->bucket, record->least_us, late_us);
+}
+
+/* Adds the waits of one rank to the history. least_us: the shortest waits, by cells. */
+static void keep_share(struct hvd_straggler_waits *waits,
+                       const struct hvd_straggler_window *window, int i,
+                       const int64_t *least_us)
+{
+    const int width = HVD_STRAGGLER_WINDOW / window->cell_count;
+    const uint32_t *cells_us = window->cells_us + (size_t)i * (size_t)window->cell_count;
+
+    for (int cell = 0; cell * width < window->count; cell++) {
+        hvd_straggler_history_add_wait(
+            waits->history, step_of(waits, &window->marks[(size_t)cell * (size_t)width]),
+            (int)window->shares[i].rank, (int64_t)cells_us[cell] - least_us[cell]);
+    }
+}
+
+/* Adds a window to the history. */
+static void keep_window(struct hvd_straggler_waits *waits,
+                        const struct hvd_straggler_window *window)
+{
+    int64_t least_us[HVD_STRAGGLER_WINDOW] = {0};
+
+    if (waits->history == NULL || window->cell_count == 0 || window->marks == NULL) {
+        return;
+    }
+    for (int i = 0; i < window->count; i++) {
+        const struct hvd_straggler_window_record *record = &window->records[i];
+
+        if (record->least_us != HVD_WAIT_NONE) {
+            keep_record(waits, record, &window->marks[i]);
+            least_us[i * window->cell_count / HVD_STRAGGLER_WINDOW] += record->least_us;
+        }
+    }
+    for (int i = 0; i < window->share_count; i++) {
+        keep_share(waits, window, i, least_us);
+    }
+}
+
 /* Adds a window to the sums. The time that a rank has waited for later ranks is the sum
  * of its waits minus the sum of the shortest waits. */
 static void count_window(struct hvd_straggler_waits *waits,
@@ -154,6 +245,7 @@ static void count_window(struct hvd_straggler_waits *waits,
     for (int i = 0; i < window->section_count; i++) {
         count_section(waits, &window->sections[i]);
     }
+    keep_window(waits, window);
     hvd_straggler_add_kinds(waits->sums.kinds, window->kinds);
 }
 
@@ -173,6 +265,9 @@ static struct hvd_straggler_window *find_window(struct hvd_straggler_waits *wait
         if (window == NULL) {
             waits->has_lost = true;
             return NULL;
+        }
+        if (waits->has_page && hvd_straggler_window_keep(window, waits->rank == 0) != 0) {
+            waits->has_lost = true;
         }
         window->next = waits->open;
         waits->open = window;
@@ -252,7 +347,8 @@ static void end_window(struct hvd_straggler_waits *waits, int priority)
     if (window != NULL) {
         hvd_straggler_add_kinds(window->kinds, waits->kinds);
         memset(waits->kinds, 0, sizeof(waits->kinds));
-        if (hvd_straggler_window_share(window, waits->rank, own->waited_us) != 0) {
+        if (hvd_straggler_window_share(window, waits->rank, own->waited_us,
+                                       own->cells_us) != 0) {
             waits->has_lost = true;
         }
         add_sections(waits, window, own->ended_ns);
@@ -261,6 +357,7 @@ static void end_window(struct hvd_straggler_waits *waits, int priority)
     own->number++;
     own->place = 0;
     own->waited_us = 0;
+    memset(own->cells_us, 0, sizeof(own->cells_us));
 }
 
 /* --- this rank's notes --- */
@@ -283,6 +380,39 @@ static bool is_compared(const struct hvd_straggler_batch *batch)
            !hvd_kind_has_root((enum hvd_kind)batch->kind) && batch->kind != HVD_KIND_JOIN;
 }
 
+/* Notes what the page tells about a batch, on rank 0. */
+static void mark_batch(struct hvd_straggler_waits *waits,
+                       const struct hvd_straggler_batch *batch,
+                       struct hvd_straggler_window_mark *mark)
+{
+    struct hvd_straggler_bucket bucket = {
+        .kind = batch->kind, .tensors = batch->tensors, .bytes = batch->bytes};
+
+    snprintf(bucket.name, sizeof(bucket.name), "%s",
+             batch->name != NULL ? batch->name : "");
+    if (batch->steps > 0 && !waits->history->has_steps) {
+        hvd_straggler_history_count_steps(waits->history);
+    }
+    *mark = (struct hvd_straggler_window_mark){
+        .batch = waits->batches++,
+        .steps = batch->steps,
+        .ended_ns = batch->ended_ns,
+        .bucket = hvd_straggler_buckets_count(waits->buckets, &bucket),
+    };
+}
+
+/* Adds this rank's wait to its cell of the window. */
+static void add_to_cell(struct hvd_straggler_waits *waits, struct priority *own,
+                        uint32_t wait_us)
+{
+    const int cells = hvd_straggler_window_cells(own->number);
+    uint32_t *cell_us = &own->cells_us[own->place * cells / HVD_STRAGGLER_WINDOW];
+
+    if (waits->has_page) {
+        *cell_us = wait_us < UINT32_MAX - *cell_us ? *cell_us + wait_us : UINT32_MAX;
+    }
+}
+
 /* Notes this rank's wait for the batch. A rank that has joined is never late; its wait
  * counts from the start of the batch, which is when the last rank arrived. */
 static void compare_batch(struct hvd_straggler_waits *waits,
@@ -299,7 +429,11 @@ static void compare_batch(struct hvd_straggler_waits *waits,
         window->kinds_of[own->place] = (uint8_t)batch->kind;
         hvd_straggler_window_note(window, own->place, waits->rank,
                                   has_joined ? HVD_WAIT_NONE : wait_us);
+        if (window->marks != NULL && waits->history != NULL) {
+            mark_batch(waits, batch, &window->marks[own->place]);
+        }
     }
+    add_to_cell(waits, own, wait_us);
     own->ended_ns = batch->ended_ns;
     own->waited_us += wait_us;
     own->place++;

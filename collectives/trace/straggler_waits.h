@@ -29,6 +29,8 @@
 #include <stdint.h>
 
 #include "collectives/request/descriptor.h"
+#include "collectives/trace/straggler_buckets.h"
+#include "collectives/trace/straggler_history.h"
 #include "collectives/trace/straggler_sections.h"
 #include "collectives/transport/control/encoding.h"
 #include "gpu_binding/base/error.h"
@@ -53,6 +55,10 @@ struct hvd_straggler_batch {
     int64_t submitted_ns;
     int64_t started_ns;
     int64_t ended_ns;
+    /* for the page of the report: the first tensor, or NULL; the steps that the program
+     * had counted when the batch ended, or 0 */
+    const char *name;
+    int64_t steps;
 };
 
 /* Sums over all ranks. */
@@ -82,6 +88,9 @@ struct hvd_straggler_sums {
     const struct hvd_straggler_section *sections; /* sums over the ranks */
     /* time of each rank in each section: [rank * HVD_SECTIONS + section] */
     const int64_t *section_ns;
+    /* for the page of the report; NULL without one */
+    const struct hvd_straggler_history *history;
+    const struct hvd_straggler_buckets *buckets;
     struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
 };
 
@@ -94,6 +103,12 @@ int hvd_straggler_waits_create(int rank, int size, int children,
 /* Makes the windows carry this rank's times in sections; borrowed until destroy. */
 void hvd_straggler_waits_watch(struct hvd_straggler_waits *waits,
                                struct hvd_straggler_sections *sections);
+
+/* Keeps what the page of the report shows: a history of ranks and steps, and the buckets.
+ * began_ns: the time when the report began. All ranks of a job call it, before the first
+ * note, or none. */
+int hvd_straggler_waits_keep(struct hvd_straggler_waits *waits, int64_t began_ns,
+                             struct hvd_error *err);
 
 /* NULL is fine. */
 void hvd_straggler_waits_destroy(struct hvd_straggler_waits *waits);

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Begins a message; the records, the shares and the sections follow. */
+/* Begins a message; the records, the shares, the sections and the cells follow. */
 struct header {
     int32_t priority;
     int32_t count;
     int32_t share_count;
     int32_t section_count;
+    int32_t cell_count; /* of each share */
+    int32_t unused;
     int64_t number;
     struct hvd_straggler_kind kinds[HVD_STRAGGLER_KINDS];
 };
@@ -35,6 +37,8 @@ void hvd_straggler_window_destroy(struct hvd_straggler_window *window)
 {
     if (window != NULL) {
         free(window->shares);
+        free(window->cells_us);
+        free(window->marks);
         free(window->sections);
         free(window);
     }
@@ -91,19 +95,66 @@ void hvd_straggler_add_kinds(struct hvd_straggler_kind *into,
     }
 }
 
-int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
-                               int64_t wait_us)
+int hvd_straggler_window_keep(struct hvd_straggler_window *window, bool has_marks)
 {
-    if (window->share_count == window->share_room) {
-        int room = 2 * window->share_room + 1;
-        struct hvd_straggler_window_share *shares =
-            realloc(window->shares, (size_t)room * sizeof(*shares));
+    window->cell_count = hvd_straggler_window_cells(window->number);
+    if (has_marks) {
+        window->marks = calloc(HVD_STRAGGLER_WINDOW, sizeof(window->marks[0]));
+    }
+    return has_marks && window->marks == NULL ? HVD_ERR_NOMEM : 0;
+}
 
-        if (shares == NULL) {
+/* The first windows have a cell for each batch: as many cells as the page has columns.
+ * Whenever the number of batches doubles, cells become twice as wide. */
+int hvd_straggler_window_cells(int64_t number)
+{
+    const int64_t first = HVD_HISTORY_COLUMNS / HVD_STRAGGLER_WINDOW;
+    int cells = HVD_STRAGGLER_WINDOW;
+
+    for (int64_t next = first; number >= next && cells > 1; next = 2 * next + first) {
+        cells /= 2;
+    }
+    return cells;
+}
+
+static int grow_shares(struct hvd_straggler_window *window)
+{
+    const int room = 2 * window->share_room + 1;
+    const size_t cell_bytes = (size_t)window->cell_count * sizeof(window->cells_us[0]);
+    struct hvd_straggler_window_share *shares =
+        realloc(window->shares, (size_t)room * sizeof(*shares));
+    uint32_t *cells_us;
+
+    if (shares == NULL) {
+        return HVD_ERR_NOMEM;
+    }
+    window->shares = shares;
+    if (cell_bytes > 0) {
+        cells_us = realloc(window->cells_us, (size_t)room * cell_bytes);
+        if (cells_us == NULL) {
             return HVD_ERR_NOMEM;
         }
-        window->shares = shares;
-        window->share_room = room;
+        window->cells_us = cells_us;
+    }
+    window->share_room = room;
+    return 0;
+}
+
+int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
+                               int64_t wait_us, const void *cells_us)
+{
+    const size_t cells = (size_t)window->cell_count;
+
+    if (window->share_count == window->share_room && grow_shares(window) != 0) {
+        return HVD_ERR_NOMEM;
+    }
+    if (cells > 0) {
+        uint32_t *own = window->cells_us + (size_t)window->share_count * cells;
+
+        memset(own, 0, cells * sizeof(own[0]));
+        if (cells_us != NULL) {
+            memcpy(own, cells_us, cells * sizeof(own[0]));
+        }
     }
     window->shares[window->share_count++] =
         (struct hvd_straggler_window_share){rank, wait_us};
@@ -136,6 +187,7 @@ void hvd_straggler_window_write(const struct hvd_straggler_window *window,
         .count = window->count,
         .share_count = window->share_count,
         .section_count = window->section_count,
+        .cell_count = window->cell_count,
         .number = window->number,
     };
 
@@ -149,6 +201,11 @@ void hvd_straggler_window_write(const struct hvd_straggler_window *window,
     if (window->section_count > 0) {
         hvd_put(writer, window->sections,
                 (size_t)window->section_count * sizeof(window->sections[0]));
+    }
+    if (window->share_count > 0 && window->cell_count > 0) {
+        hvd_put(writer, window->cells_us,
+                (size_t)window->share_count * (size_t)window->cell_count *
+                    sizeof(window->cells_us[0]));
     }
 }
 
@@ -183,6 +240,19 @@ static struct hvd_straggler_window_section section_at(const char *payload,
 
     memcpy(&section, sections + (size_t)i * sizeof(section), sizeof(section));
     return section;
+}
+
+/* Returns the cells of a share, not aligned; NULL: the message has none. */
+static const char *cells_at(const char *payload, const struct header *header, int i)
+{
+    if (header->cell_count == 0) {
+        return NULL;
+    }
+    return payload + sizeof(*header) +
+           (size_t)header->count * sizeof(struct hvd_straggler_window_record) +
+           (size_t)header->share_count * sizeof(struct hvd_straggler_window_share) +
+           (size_t)header->section_count * sizeof(struct hvd_straggler_window_section) +
+           (size_t)i * (size_t)header->cell_count * sizeof(uint32_t);
 }
 
 static bool is_rank(int64_t rank, int size)
@@ -231,13 +301,17 @@ static bool has_good_size(const struct header *header, size_t bytes, int size)
     return header->count >= 0 && header->count <= HVD_STRAGGLER_WINDOW &&
            header->share_count >= 0 && header->share_count <= size &&
            header->section_count >= 0 && header->section_count / HVD_SECTIONS <= size &&
+           (header->cell_count == 0 ||
+            header->cell_count == hvd_straggler_window_cells(header->number)) &&
            bytes ==
                sizeof(*header) +
                    (size_t)header->count * sizeof(struct hvd_straggler_window_record) +
                    (size_t)header->share_count *
                        sizeof(struct hvd_straggler_window_share) +
                    (size_t)header->section_count *
-                       sizeof(struct hvd_straggler_window_section);
+                       sizeof(struct hvd_straggler_window_section) +
+                   (size_t)header->share_count * (size_t)header->cell_count *
+                       sizeof(uint32_t);
 }
 
 int hvd_straggler_window_peek(const void *payload, size_t bytes, int size, int *priority,
@@ -273,7 +347,8 @@ int hvd_straggler_window_merge(struct hvd_straggler_window *window, const void *
     for (int i = 0; i < header.share_count && status == 0; i++) {
         struct hvd_straggler_window_share share = share_at(payload, header.count, i);
 
-        status = hvd_straggler_window_share(window, (int)share.rank, share.wait_us);
+        status = hvd_straggler_window_share(window, (int)share.rank, share.wait_us,
+                                            cells_at(payload, &header, i));
     }
     for (int i = 0; i < header.section_count && status == 0; i++) {
         struct hvd_straggler_window_section section = section_at(payload, &header, i);

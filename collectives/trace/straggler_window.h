@@ -16,6 +16,14 @@ struct hvd_straggler_window_record {
     int32_t rank; /* the rank with the shortest wait */
 };
 
+/* A batch of the window, for the page of the report. Kept on rank 0 alone, not sent. */
+struct hvd_straggler_window_mark {
+    int64_t batch; /* its number among the compared batches of all queues */
+    int64_t steps;
+    int64_t ended_ns;
+    int bucket;
+};
+
 /* The sum of one rank's waits in the window. */
 struct hvd_straggler_window_share {
     int64_t rank;
@@ -38,6 +46,11 @@ struct hvd_straggler_window {
     int share_count;
     int share_room;
     struct hvd_straggler_window_share *shares; /* one for each rank */
+    /* Sums of the waits of HVD_STRAGGLER_WINDOW / cell_count neighbouring batches, for
+     * the page of the report; 0: there is no page. */
+    int cell_count;
+    uint32_t *cells_us; /* [share_room * cell_count], in the order of the shares */
+    struct hvd_straggler_window_mark *marks; /* [HVD_STRAGGLER_WINDOW], or NULL */
     int section_count;
     int section_room;
     struct hvd_straggler_window_section *sections;
@@ -62,9 +75,17 @@ void hvd_straggler_add(int64_t *sum, int64_t more);
 void hvd_straggler_add_kinds(struct hvd_straggler_kind *into,
                              const struct hvd_straggler_kind *from);
 
-/* Adds the sum of a rank's waits. Returns 0 or HVD_ERR_NOMEM. */
+/* Makes a new window carry cells, and marks if has_marks. Returns 0 or HVD_ERR_NOMEM. */
+int hvd_straggler_window_keep(struct hvd_straggler_window *window, bool has_marks);
+
+/* Returns the number of cells of a window. Later windows have fewer, so that the messages
+ * of a long job are small: its columns on the page stand for many batches. */
+int hvd_straggler_window_cells(int64_t number);
+
+/* Adds the sum of a rank's waits, and its cells (NULL: zeros). Returns 0 or
+ * HVD_ERR_NOMEM. */
 int hvd_straggler_window_share(struct hvd_straggler_window *window, int rank,
-                               int64_t wait_us);
+                               int64_t wait_us, const void *cells_us);
 
 /* Adds a rank's time in a section. Returns 0 or HVD_ERR_NOMEM. */
 int hvd_straggler_window_section(struct hvd_straggler_window *window,

@@ -91,6 +91,7 @@ def _add_programs(prefix, folder):
     libdir = next(prefix.rglob('libhvd.so')).parent
     files = {f'bin/{name}': prefix / 'bin' / name for name in PROGRAMS}
     files.update({f'lib/{name}': libdir / name for name in LIBRARIES})
+    files['share/hvd/report.html'] = prefix / 'share/hvd/report.html'
     files.update({f'lib/hvd/bench/{script.name}': script
                   for script in (libdir / 'hvd/bench').glob('*.py')})
     files['share/hvd/thresholds.conf'] = prefix / 'share/hvd/thresholds.conf'

@@ -94,8 +94,8 @@
 /* --- Reports ---
  * What a job records about itself, see observe.md. */
 
-/* Straggler report at the end: a file, also written as JSON to FILE.json; 1: to stderr.
- * Default: none. */
+/* Straggler report at the end: a file, also written as JSON to FILE.json; a file that
+ * ends in .html: a page for a browser; 1: to stderr. Default: none. */
 #define HVD_ENV_REPORT "HVD_REPORT"
 /* The folder of a metrics file for Prometheus on each node, see metrics.md. Default:
  * none. */

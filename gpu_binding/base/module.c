@@ -12,8 +12,7 @@ enum {
     PATH_BYTES = 4096
 };
 
-/* Writes the folder of this code, with a slash at the end. */
-static void find_folder(char *folder, size_t size)
+void hvd_module_folder(char *folder, size_t size)
 {
     static const char here;
     Dl_info info;
@@ -41,7 +40,7 @@ static void choose_file(const struct hvd_module_source *source, char *file)
         snprintf(file, PATH_BYTES, "%s", chosen);
         return;
     }
-    find_folder(folder, sizeof(folder));
+    hvd_module_folder(folder, sizeof(folder));
     for (int i = 1; i >= 0; i--) {
         snprintf(file, PATH_BYTES, "%s%s/%s", folder, folders[i], source->file);
         if (access(file, R_OK) == 0) {

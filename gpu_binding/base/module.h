@@ -19,6 +19,10 @@ struct hvd_module_source {
     int version;
 };
 
+/* Writes the folder of libhvd, or of the program that contains this code, with a slash at
+ * the end; "": it is not known. */
+void hvd_module_folder(char *folder, size_t size);
+
 /* Loads the module for good. Returns its structure and, unless size is 0, writes the path
  * of its file to from. On failure, returns NULL with HVD_ERR_UNSUPPORTED and the reason
  * in err. Any thread may call it. */

@@ -162,7 +162,7 @@ const struct hvdrun_option hvdrun_option_table[] = {
 
     GROUP("Report, metrics, timeline, stalls, logging"),
     SETS("report-filename", "FILE", FILE, HVD_ENV_REPORT,
-         "write a straggler report to FILE and FILE.json"),
+         "write a straggler report to FILE and FILE.json, or to FILE.html"),
     SWITCH("report", ON, HVD_ENV_REPORT,
            "print a straggler report at the end of the job"),
     SETS("metrics", "DIR", TEXT, HVD_ENV_METRICS,

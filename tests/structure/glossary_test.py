@@ -13,13 +13,13 @@ import sys
 import sources
 
 PLAIN = '''
-address answer arrival awaited block bucket buffer build cached call change choice collect command config
+address answer arrival awaited block bucket buffer build cached call cell change choice collect column command config
 connect convert count creation decided device done door entry env environment error event fact
-factor failure file float fork formed handler hash head header id identity info input item key kind
+factor failure file float fork formed handler hash head header history id identity info input item key kind
 level library line link list loop mark matrix missing module named network note offer offset opening
 option order outcome output own pair part passing piece port position query question queued range
 reader reason record recording refcount refused repeated report round row rule run runtime scope
-section service setting setup shape share shutdown source start submitted sum symbol table tail talk
+score section service setting setup shape share shutdown source start submitted sum symbol table tail talk
 target term time timed timing verdict wait waiter waiting wish word work writer
 '''.split()
 

@@ -4,9 +4,12 @@
 straggler_check.py late REPORT RANK complete|incomplete    the rank was late in each step
 straggler_check.py replay REPORT OUTPUT                    the report has all batches; the job has printed the number
                                                            of tensors to the file OUTPUT
+straggler_check.py page PAGE RANK                          the page shows that the rank was late in each step
 """
 
+import base64
 import json
+import re
 import sys
 
 
@@ -35,12 +38,30 @@ def replay(report, tensors):
     assert named == report['batches_compared'], 'in step'
 
 
+def page(text, rank):
+    data = json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.S)[1])
+    report, time = data['report'], data['time']
+    count, cells = time['count'], base64.b64decode(time['late'])
+    assert not re.search(r'@[A-Z0-9]+@|<(link|img)\b|<script[^>]*\bsrc=|@import', text), 'is one file'
+    assert report['late_rank'] == rank and report['verdict'].startswith(f'Rank {rank} on '), 'verdict'
+    assert time['unit'] == 'batch' and count >= 256 and time['width'] == 1, 'columns'
+    assert len(cells) == len(base64.b64decode(time['waited'])) == count * report['size'], 'cells'
+    rows = [cells[i * count:(i + 1) * count] for i in range(report['size'])]
+    assert sum(row > 80 for row in rows[rank]) > count / 2, 'late by more than a millisecond'
+    assert time['ended_us'] == sorted(time['ended_us']) and min(time['moving_us']) >= 0, 'times'
+    assert data['scores'][rank][0] < 5000, 'score'
+    assert [each['name'] for each in data['buckets']] == ['step'], 'buckets'
+
+
 def read(path):
     with open(path) as file:
         return file.read()
 
 
 if __name__ == '__main__':
+    if sys.argv[1] == 'page':
+        page(read(sys.argv[2]), int(sys.argv[3]))
+        sys.exit(0)
     print(read(sys.argv[2]))
     if sys.argv[1] == 'late':
         late(json.loads(read(sys.argv[2])), int(sys.argv[3]), sys.argv[4] == 'complete')

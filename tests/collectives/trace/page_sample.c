@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Writes the page of an imagined job to standard output: page_sample FRAME RANKS STEPS.
+ *
+ * All ranks are in this process, and report straight to rank 0. A step takes 100 ms. Rank
+ * RANKS / 3 is late by 30 ms in most steps, because of its section "data"; the others
+ * vary by a millisecond. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "collectives/trace/straggler_page.h"
+#include "collectives/trace/straggler_waits.h"
+
+enum {
+    RANKS_OF_NODE = 8,
+    BATCHES_OF_STEP = 2,
+};
+
+static unsigned random_state = 1;
+
+static unsigned draw(unsigned below)
+{
+    random_state = random_state * 1664525u + 1013904223u;
+    return (random_state >> 8) % below;
+}
+
+static char *read_file(const char *path)
+{
+    char *text = NULL;
+    size_t room = 0;
+    FILE *file = fopen(path, "r");
+
+    if (file == NULL || getdelim(&text, &room, '\0', file) <= 0) {
+        perror(path);
+        exit(1);
+    }
+    fclose(file);
+    return text;
+}
+
+static void note_batch(struct hvd_straggler_waits *waits, int64_t step, int i,
+                       int64_t late_ns)
+{
+    static const char *const names[BATCHES_OF_STEP] = {"head.weight", "layers.0.weight"};
+    const int64_t began_ns = 100000000 * step + (i == 0 ? 0 : 50000000);
+    const struct hvd_straggler_batch batch = {
+        .kind = HVD_KIND_ALLREDUCE,
+        .tensors = 1 + 3 * i,
+        .bytes = i == 0 ? 1 << 20 : 64 << 20,
+        .name = names[i],
+        .submitted_ns = began_ns + 5000000 + late_ns,
+        .started_ns = began_ns + 35000000,
+        .ended_ns = began_ns + (i == 0 ? 36000000 : 47000000),
+        .steps = step,
+    };
+
+    hvd_straggler_waits_note(waits, &batch);
+}
+
+/* Notes all steps of one rank, and merges its messages into those of rank 0. */
+static void run_rank(struct hvd_straggler_waits *first, int rank, int ranks, int steps)
+{
+    struct hvd_straggler_sections sections;
+    struct hvd_straggler_waits *waits = first;
+    const void *payload;
+    size_t bytes;
+
+    if (rank > 0) {
+        hvd_straggler_waits_create(rank, ranks, 0, &waits, NULL);
+        hvd_straggler_waits_keep(waits, 0, NULL);
+    }
+    hvd_straggler_sections_init(&sections);
+    hvd_straggler_waits_watch(waits, &sections);
+    for (int step = 0; step < steps; step++) {
+        const bool is_late = rank == ranks / 3 && draw(10) > 0;
+        const int64_t began_ns = 100000000 * (int64_t)step;
+
+        hvd_straggler_sections_begin(&sections, "data", began_ns);
+        hvd_straggler_sections_end(&sections, began_ns + (is_late ? 32000000 : 2000000));
+        for (int i = 0; i < BATCHES_OF_STEP; i++) {
+            note_batch(waits, step, i,
+                       is_late && i == 0 ? 30000000 : (int64_t)draw(1000000));
+        }
+    }
+    hvd_straggler_waits_close(waits);
+    while (rank > 0 && hvd_straggler_waits_take(waits, &payload, &bytes)) {
+        if (hvd_straggler_waits_merge(first, payload, bytes) != 0) {
+            fprintf(stderr, "a message of rank %d is refused\n", rank);
+            exit(1);
+        }
+    }
+    if (rank > 0) {
+        hvd_straggler_waits_destroy(waits);
+    } else {
+        hvd_straggler_waits_watch(waits, NULL);
+    }
+    hvd_straggler_sections_finish(&sections);
+}
+
+int main(int count, char **arguments)
+{
+    int ranks = count == 4 ? atoi(arguments[2]) : 0;
+    int steps = count == 4 ? atoi(arguments[3]) : 0;
+    struct hvd_straggler_job job = {.elapsed_us = 100000 * (int64_t)steps};
+    struct hvd_straggler_waits *first;
+    const char **hosts;
+
+    if (ranks < 1 || steps < 1) {
+        fputs("usage: page_sample FRAME RANKS STEPS\n", stderr);
+        return 2;
+    }
+    hosts = calloc((size_t)ranks, sizeof(hosts[0]));
+    for (int i = 0; i < ranks; i++) {
+        char name[32];
+
+        snprintf(name, sizeof(name), "node%d", i / RANKS_OF_NODE + 1);
+        hosts[i] = strdup(name);
+    }
+    job.hosts = hosts;
+    hvd_straggler_waits_create(0, ranks, ranks - 1, &first, NULL);
+    hvd_straggler_waits_keep(first, 0, NULL);
+    for (int rank = 0; rank < ranks; rank++) {
+        run_rank(first, rank, ranks, steps);
+    }
+    return hvd_straggler_page_print(read_file(arguments[1]),
+                                    hvd_straggler_waits_sums(first), &job, stdout) != 0;
+}
