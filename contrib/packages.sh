@@ -20,7 +20,7 @@ group_packages()
     cluster) echo munge slurmctld slurmd slurm-client slurm-wlm-basic-plugins iproute2 mount \
         util-linux procps ;;
     torch) echo python3 python3-torch python3-numpy python3-cloudpickle python3-sklearn ;;
-    test) echo git node-d3 clang clang-format clang-tidy cppcheck 'libclang-rt-dev|libclang-rt-14-dev' shellcheck strace openmpi-bin \
+    test) echo git node-d3 chromium clang clang-format clang-tidy cppcheck 'libclang-rt-dev|libclang-rt-14-dev' shellcheck strace openmpi-bin \
         libopenmpi-dev python3-venv python3-wheel python3-mpi4py binutils libquadmath0 environment-modules scdoc mandoc \
         bash-completion zsh gnupg man-db lua5.3 lua-filesystem lua-json lua-posix lua-term ;; # Lua: for tests/lmod_env.sh
     bench) echo g++ make cmake python3-dev python3-venv python3-wheel \

@@ -115,12 +115,12 @@
     const out = new Uint32Array(image.data.buffer);
     const edges = (n, scale, most) => Array.from({length: n + 1}, (_, i) => Math.max(0, Math.min(most, scale(i))));
     const columns = edges(w, i => x.invert(i) / time.width, count), rows = edges(h, i => y.invert(i), size);
+    const endOf = (edge, i) => edge[i + 1] - edge[i] > 1 ? Math.ceil(edge[i + 1]) : Math.floor(edge[i]) + 1;
     const empty = table[0];
     for (let py = 0; py < h; py++) {
-      const r0 = Math.floor(rows[py]), r1 = Math.max(r0 + 1, Math.ceil(rows[py + 1]) - (rows[py + 1] % 1 > 0 ? 1 : 0));
+      const r0 = Math.floor(rows[py]), r1 = endOf(rows, py);
       for (let px = 0; px < w; px++) {
-        const c0 = Math.floor(columns[px]);
-        const c1 = Math.max(c0 + 1, Math.ceil(columns[px + 1]) - (columns[px + 1] % 1 > 0 ? 1 : 0));
+        const c0 = Math.floor(columns[px]), c1 = endOf(columns, px);
         let most = -1;
         for (let r = r0; r < r1 && r < size; r++) {
           for (let c = c0; c < c1 && c < count; c++) {

@@ -103,7 +103,8 @@ int main(int count, char **arguments)
     int steps = count == 4 ? atoi(arguments[3]) : 0;
     struct hvd_straggler_job job = {.elapsed_us = 100000 * (int64_t)steps};
     struct hvd_straggler_waits *first;
-    const char **hosts;
+    char **hosts, *frame;
+    int status;
 
     if (ranks < 1 || steps < 1) {
         fputs("usage: page_sample FRAME RANKS STEPS\n", stderr);
@@ -116,12 +117,20 @@ int main(int count, char **arguments)
         snprintf(name, sizeof(name), "node%d", i / RANKS_OF_NODE + 1);
         hosts[i] = strdup(name);
     }
-    job.hosts = hosts;
+    job.hosts = (const char *const *)hosts;
     hvd_straggler_waits_create(0, ranks, ranks - 1, &first, NULL);
     hvd_straggler_waits_keep(first, 0, NULL);
     for (int rank = 0; rank < ranks; rank++) {
         run_rank(first, rank, ranks, steps);
     }
-    return hvd_straggler_page_print(read_file(arguments[1]),
-                                    hvd_straggler_waits_sums(first), &job, stdout) != 0;
+    frame = read_file(arguments[1]);
+    status =
+        hvd_straggler_page_print(frame, hvd_straggler_waits_sums(first), &job, stdout);
+    free(frame);
+    hvd_straggler_waits_destroy(first);
+    for (int i = 0; i < ranks; i++) {
+        free(hosts[i]);
+    }
+    free(hosts);
+    return status != 0;
 }
