@@ -336,8 +336,7 @@ bool hvd_launch_has_unused_pmix(const char *const *environment)
            is_pmix_served(environment);
 }
 
-/* Returns whether a launcher has set one of its variables, for however many ranks. */
-static bool has_launcher(const char *const *environment)
+bool hvd_launch_has_launcher(const char *const *environment)
 {
     bool is_found = is_pmix_served(environment);
 
@@ -369,7 +368,7 @@ bool hvd_launch_lacks_srun(const char *const *environment, char *text, size_t by
         count = find_number(environment, counts[i].variable);
         noun = counts[i].noun;
     }
-    if (!hvd_launch_is_slurm_shell(environment) || has_launcher(environment) ||
+    if (!hvd_launch_is_slurm_shell(environment) || hvd_launch_has_launcher(environment) ||
         count <= 1) {
         return false;
     }

@@ -30,6 +30,9 @@ int hvd_launch_decide(const char *const *environment, bool has_pmix,
  * HVD_ENV_START_BY=pmix would be another way to start. */
 bool hvd_launch_has_unused_pmix(const char *const *environment);
 
+/* Returns whether a launcher has set one of its variables, for however many ranks. */
+bool hvd_launch_has_launcher(const char *const *environment);
+
 /* Returns whether a process that is alone was probably meant to be a task of srun: it was
  * started by the shell of a Slurm job of several tasks or nodes, without a launcher.
  * Writes a warning that says so to text. */

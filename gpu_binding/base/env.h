@@ -298,6 +298,12 @@
 #define HVD_ENV_JSRUN_SIZE "JSM_NAMESPACE_SIZE"
 /* Set by Flux. */
 #define HVD_ENV_FLUX_SIZE "FLUX_JOB_SIZE"
+/* The hosts of a job of LSF, PBS or Grid Engine, for hvdrun: launchers.md. LSB_MCPU_HOSTS
+ * is the list itself, the others are paths of files. */
+#define HVD_ENV_LSF_HOSTFILE "LSB_DJOB_HOSTFILE"
+#define HVD_ENV_LSF_HOSTS "LSB_MCPU_HOSTS"
+#define HVD_ENV_PBS_NODEFILE "PBS_NODEFILE"
+#define HVD_ENV_GRID_HOSTFILE "PE_HOSTFILE"
 /* Set by torchrun: the number of nodes, and the name of the job. */
 #define HVD_ENV_TORCHRUN_SIZE "GROUP_WORLD_SIZE"
 #define HVD_ENV_TORCHRUN_ID "TORCHELASTIC_RUN_ID"

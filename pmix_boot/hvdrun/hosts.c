@@ -7,10 +7,6 @@
 #include <string.h>
 #include <strings.h>
 
-enum {
-    MOST_SLOTS = 65536
-};
-
 /* Reads one word of `length` bytes: "host" or "host:4". */
 static int parse_host(const char *word, size_t length, struct hvdrun_host *host,
                       struct hvd_error *err)
@@ -21,7 +17,7 @@ static int parse_host(const char *word, size_t length, struct hvdrun_host *host,
     long slots = colon != NULL ? strtol(colon + 1, &end, 10) : 1;
 
     if (name_length == 0 || name_length >= sizeof(host->name) || slots < 1 ||
-        slots > MOST_SLOTS || (colon != NULL && end != word + length)) {
+        slots > HVDRUN_MOST_SLOTS || (colon != NULL && end != word + length)) {
         return hvd_fail(err, HVD_ERR_ARG, "host %.*s: expected HOST or HOST:RANKS",
                         (int)length, word);
     }

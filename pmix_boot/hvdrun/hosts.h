@@ -7,6 +7,10 @@
 
 #include "gpu_binding/base/error.h"
 
+enum {
+    HVDRUN_MOST_SLOTS = 65536 /* of one host */
+};
+
 struct hvdrun_host {
     char name[256];
     int slots; /* 1 or more */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/log.h"
+#include "pmix_boot/hvdrun/allocation.h"
 #include "pmix_boot/hvdrun/help.h"
 #include "pmix_boot/hvdrun/launcher.h"
 #include "pmix_boot/hvdrun/local.h"
@@ -28,7 +29,7 @@ static void print_remarks(const struct hvdrun_options *options)
     }
 }
 
-static int run_command(const struct hvdrun_options *options)
+static int run_command(struct hvdrun_options *options)
 {
     enum hvdrun_launcher launcher;
     struct hvd_error err = {0};
@@ -38,7 +39,8 @@ static int run_command(const struct hvdrun_options *options)
     (void)gethostname(host, sizeof(host) - 1);
     hvd_log_to(print_line, options->is_verbose ? HVD_LOG_INFO : HVD_LOG_WARN);
     print_remarks(options);
-    if (hvdrun_launcher_choose(options, (const char *const *)environ, host, &launcher,
+    if (hvdrun_allocation_apply(options, (const char *const *)environ, &err) == 0 &&
+        hvdrun_launcher_choose(options, (const char *const *)environ, host, &launcher,
                                &err) == 0) {
         exit_code = EXIT_FAILURE;
         if (launcher == HVDRUN_LAUNCHER_LOCAL &&
@@ -56,7 +58,7 @@ static int run_command(const struct hvdrun_options *options)
     return exit_code;
 }
 
-static int act_on_options(const struct hvdrun_options *options)
+static int act_on_options(struct hvdrun_options *options)
 {
     switch (options->action) {
     case HVDRUN_HELP:

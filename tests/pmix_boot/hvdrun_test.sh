@@ -424,6 +424,32 @@ other_hosts()
         "$hvdrun" -np 2 -H elsewhere:2 true
 }
 
+# Inside a job of another batch system, hvdrun starts the ranks on the hosts of the job.
+batch_systems()
+{
+    local lsf=(LSB_JOBID=7 "LSB_DJOB_HOSTFILE=$work/hosts" 'LSB_MCPU_HOSTS=elsewhere 2 other 1 '
+        'LSB_HOSTS=elsewhere elsewhere other' LSB_DJOB_NUMPROC=3)
+    printf 'elsewhere\nelsewhere\nother\n' >"$work/hosts"
+    printf '#!/bin/sh\necho "$*"\n' >"$work/bin/mpirun"
+    returns "in an LSF job, all of its slots get ranks" 0 '^-np 3 --host elsewhere:2,other:1 --bind-to none ' \
+        env PATH="$work/bin" "${lsf[@]}" "$hvdrun" true
+    counts "the file of hosts and the number of ranks are named" 1 \
+        "^hvdrun: starting 3 ranks without -np: LSB_DJOB_HOSTFILE $work/hosts has 3 slots on 2 hosts\$"
+    returns "in a PBS job, -np takes the first hosts" 0 '^-np 2 --host elsewhere:2 --bind-to none ' \
+        env PATH="$work/bin" PBS_JOBID=7 PBS_NODEFILE="$work/hosts" "$hvdrun" -np 2 true
+    returns "a PBS job of this machine alone needs no mpirun" 0 '^rank 1/2 ' \
+        env PBS_NODEFILE=<(hostname) "$hvdrun" -np 2 "$client" show
+    returns "too many ranks are refused, with the file and its slots" 2 \
+        "^hvdrun: -np 4: PBS_NODEFILE $work/hosts has only 3 slots on 2 hosts;" \
+        env PBS_NODEFILE="$work/hosts" "$hvdrun" -np 4 true
+    printf '#!/bin/sh\n' >"$work/bin/jsrun"
+    chmod +x "$work/bin/jsrun"
+    returns "an LSF job with jsrun leaves the ranks to jsrun" 2 \
+        "^hvdrun: this LSF job has $work/bin/jsrun: start the ranks with it, such as jsrun -n N -g 1 train;" \
+        env PATH="$work/bin" "${lsf[@]}" "$hvdrun" -np 2 train
+    rm "$work/bin/jsrun"
+}
+
 about()
 {
     returns "--help names every option group" 0 '--output-filename DIR' "$hvdrun" --help
@@ -458,6 +484,7 @@ taken_ports
 temporary_directory
 moved_tree
 other_hosts
+batch_systems
 about
 succeeds "nothing is left in TMPDIR" is_clean
 tap_done
