@@ -180,6 +180,14 @@
  * PORT. srun --hvd and hvdrun set it for the ranks. */
 #define HVD_ENV_RENDEZVOUS "HVD_RENDEZVOUS"
 
+/* --- Starting by files ---
+ * For ranks that no launcher of hvd has started, in Python: launchers.md. */
+
+/* A folder that all ranks share, through which they find each other, in place of the
+ * launcher's own way. Each job needs a new one, which only you can write to; it is made
+ * if it does not exist. Default: none. */
+#define HVD_ENV_STORE "HVD_STORE"
+
 /* --- Set for each rank ---
  * The plugin and hvdrun set these for scripts; a value that you set is left alone. hvd
  * itself takes the rank and size from HOROVOD_RANK and HOROVOD_SIZE; if ranks start by
@@ -298,6 +306,17 @@
 #define HVD_ENV_JSRUN_SIZE "JSM_NAMESPACE_SIZE"
 /* Set by Flux. */
 #define HVD_ENV_FLUX_SIZE "FLUX_JOB_SIZE"
+/* With HVD_STORE, the rank and the number of ranks are taken from RANK and WORLD_SIZE,
+ * HOROVOD_RANK and HOROVOD_SIZE, RANK and WORLD (TonY), those of Flux, PMI, jsrun or
+ * Slurm, TF_CONFIG, or CLUSTER_SPEC with JOB_NAME and TASK_INDEX: the first that are
+ * set. */
+#define HVD_ENV_TONY_SIZE "WORLD"
+#define HVD_ENV_FLUX_RANK "FLUX_TASK_RANK"
+#define HVD_ENV_JSRUN_RANK "JSM_NAMESPACE_RANK"
+#define HVD_ENV_TF_CONFIG "TF_CONFIG"
+#define HVD_ENV_CLUSTER_SPEC "CLUSTER_SPEC"
+#define HVD_ENV_JOB_NAME "JOB_NAME"
+#define HVD_ENV_TASK_INDEX "TASK_INDEX"
 /* The hosts of a job of LSF, PBS or Grid Engine, for hvdrun: launchers.md. LSB_MCPU_HOSTS
  * is the list itself, the others are paths of files. */
 #define HVD_ENV_LSF_HOSTFILE "LSB_DJOB_HOSTFILE"

@@ -2,6 +2,7 @@
 """Jobs without a launcher of hvd: the ranks find each other through stores of torch.distributed, a
 store written in Python, and torchrun's store. Prints TAP; starts its ranks itself."""
 
+import json
 import os
 import re
 import shutil
@@ -76,6 +77,17 @@ ones = torch.ones(1)
 dist.all_reduce(ones)
 assert ones.item() == size
 check('torchrun beside gloo', rank, size)
+'''
+
+FOLDER = '''
+import sys
+import horovod.common.basics as hvd
+rank, size = int(sys.argv[1]), int(sys.argv[2])
+for what in 'folder', 'folder again':
+    hvd.init()
+    assert (hvd.rank(), hvd.size(), hvd.local_size()) == (rank, size, size)
+    print(f'{what}: rank {rank} of {size}\\n', end='', flush=True)
+    hvd.shutdown()
 '''
 
 SECRETS = COMMON + '''
@@ -227,6 +239,66 @@ def check_torchrun_itself(report):
                 f'torchrun starts a script that calls hvd.init(){skip}', done.stdout)
 
 
+def tony(rank, size):
+    """Returns the variables that TonY sets for TensorFlow on YARN: a chief, workers, a parameter server."""
+    cluster = {'worker': [f'n{1 + index}:2222' for index in range(size - 1)], 'chief': ['n1:2223'], 'ps': ['n9:1']}
+    job, index = ('worker', rank - 1) if rank else ('chief', 0)
+    return {'JOB_NAME': job, 'TASK_INDEX': str(index), 'TASK_NUM': str(size), 'CLUSTER_SPEC': json.dumps(cluster),
+            'TF_CONFIG': json.dumps({'cluster': cluster, 'task': {'type': job, 'index': index}})}
+
+
+# Launchers that tell a process only its rank and the number of ranks, and the variables that they set.
+TELLERS = {
+    'TonY for TensorFlow': tony,
+    'TonY without TF_CONFIG': lambda rank, size: {**tony(rank, size), 'TF_CONFIG': ''},
+    'TonY for PyTorch': lambda rank, size: {'RANK': str(rank), 'WORLD': str(size), 'INIT_METHOD': 'tcp://n1:2222'},
+    'TonY for Horovod': lambda rank, size: {'HOROVOD_CONTROLLER': 'gloo', 'HOROVOD_RANK': str(rank),
+                                            'HOROVOD_SIZE': str(size), 'JOB_NAME': 'worker'},
+    'flux run': lambda rank, size: {'FLUX_TASK_RANK': str(rank), 'FLUX_JOB_SIZE': str(size)},
+    'a PMI launcher': lambda rank, size: {'PMI_RANK': str(rank), 'PMI_SIZE': str(size)},
+}
+
+
+def check_folder(report, size):
+    for launcher, variables in TELLERS.items():
+        with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
+            place = os.path.join(folder, 'job', '1')
+            good, output = outputs([python(FOLDER, str(rank), str(size), HVD_STORE=place, **variables(rank, size))
+                                    for rank in range(size)])
+            mode = os.stat(place).st_mode & 0o777
+        report.line(good and are_there(output, 'folder', size) and are_there(output, 'folder again', size),
+                    f'{size} ranks of {launcher} start by HVD_STORE', output)
+    report.line(mode == 0o700, 'only the user can read HVD_STORE', f'{mode:o}')
+
+
+FOLDER_FAILURES = {
+    'no rank is told': ({}, 'HVD_STORE is set, but no variable tells the rank of this process: set RANK'),
+    'RANK is not a number': ({'RANK': 'x', 'WORLD_SIZE': '2'}, "RANK is 'x': expected a whole number"),
+    'TF_CONFIG is cut off': ({'TF_CONFIG': '{"cluster": '}, 'TF_CONFIG is not JSON: Expecting value'),
+    'TF_CONFIG has no task': ({'TF_CONFIG': '{"cluster": {"worker": ["a:1"]}}'}, 'TF_CONFIG does not name this task'),
+    'TF_CONFIG is a list': ({'TF_CONFIG': '[]'}, 'TF_CONFIG does not name this task'),
+    'TF_CONFIG has no cluster': ({'TF_CONFIG': '{"task": {"type": "worker", "index": 0}}'},
+                                 'TF_CONFIG has no lists of tasks'),
+    'the task is a parameter server': ({**tony(0, 2), 'TF_CONFIG': '', 'JOB_NAME': 'ps'},
+                                       'CLUSTER_SPEC does not have this task, ps 0, among those that become ranks'),
+    'the index is too large': ({**tony(0, 2), 'TF_CONFIG': '', 'JOB_NAME': 'worker', 'TASK_INDEX': '7'},
+                               'CLUSTER_SPEC does not have this task, worker 7'),
+    'others can write to the folder': ({'RANK': '0', 'WORLD_SIZE': '2', 'HVD_STORE': '/tmp'},
+                                       'HVD_STORE is /tmp: expected a folder of your own'),
+    'the folder cannot be made': ({'RANK': '0', 'WORLD_SIZE': '2', 'HVD_STORE': '/dev/null/job'},
+                                  'HVD_STORE is /dev/null/job: the folder cannot be used: '),
+}
+
+
+def check_folder_failures(report):
+    script = 'import horovod.common.basics as hvd\nhvd.init()'
+    started = {promise: python(script, **{'HVD_STORE': '/nonexistent', **variables})
+               for promise, (variables, _) in FOLDER_FAILURES.items()}
+    for promise, process in started.items():
+        _, output = outputs([process])
+        report.line('ValueError: ' + FOLDER_FAILURES[promise][1] in output, f'an error says that {promise}', output)
+
+
 def check_secrets(report):
     """Starts an impostor as rank 1: it can read and write the store, but has another
     HVD_SECRET."""
@@ -247,10 +319,12 @@ def check_failures(report):
 
 def main(report):
     check_failures(report)
+    check_folder_failures(report)
     check_secrets(report)
     for size in map(int, sys.argv[1:]):
         check_stores(report, size)
         check_torchrun(report, size)
+        check_folder(report, size)
     check_torchrun_itself(report)
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts a job whose ranks no launcher of hvd has started. The ranks find each other through a
-store that they share, such as one of torch.distributed; under torchrun, torchrun's own store."""
+store that they share, such as one of torch.distributed; under torchrun, torchrun's own store; with
+HVD_STORE, a folder."""
 
 import ctypes
 import datetime
@@ -10,6 +11,7 @@ import re
 from typing import NamedTuple
 
 from horovod.common.arguments import wrong_type
+from horovod.common.file_store import FileStore, find_rank
 from horovod.common.library import INPROGRESS, Store, StoreGet, StorePut, lib
 
 _METHODS = ('set', 'get', 'add', 'wait')
@@ -40,16 +42,19 @@ _last = None
 
 def chosen(store, rank, size):
     """Returns the Place for the arguments of init. Without arguments, returns the Place of the last
-    start or, under torchrun, a Place with torchrun's store. Returns None if there is neither: then
-    the launcher tells libhvd the rank."""
+    start or, under torchrun, a Place with torchrun's store or, with HVD_STORE, one with this folder.
+    Returns None if there is none of them: then the launcher tells libhvd the rank."""
     if store is None:
         if rank is not None or size is not None:
             raise ValueError('rank and size are given without a store by which this process finds '
                              'the others')
-        return _last or _of_torchrun()
+        return _last or _of_torchrun() or _of_folder()
     if not all(callable(getattr(store, method, None)) for method in _METHODS):
         raise wrong_type('store', store, 'a store as those of torch.distributed, with the methods '
                          + ', '.join(_METHODS))
+    found = find_rank() if rank is None and size is None else None
+    if found is not None:
+        return Place(store, *found)
     return Place(store, _number('rank', rank, 'RANK'), _number('size', size, 'WORLD_SIZE'))
 
 
@@ -117,6 +122,20 @@ def _of_torchrun():
         raise ValueError('hvd.init() failed: the store of torchrun cannot be opened: '
                          f'{failure}') from None
     return _last
+
+
+def _of_folder():
+    folder = os.environ.get('HVD_STORE')
+    if not folder or is_elastic():
+        return None
+    found = find_rank()
+    if found is None:
+        raise ValueError('HVD_STORE is set, but no variable tells the rank of this process: set RANK '
+                         'and WORLD_SIZE')
+    try:
+        return Place(FileStore(folder), *found)
+    except OSError as failure:
+        raise ValueError(f'HVD_STORE is {folder}: the folder cannot be used: {failure}') from None
 
 
 # --- the store as libhvd's functions -------------------------------------------------------
