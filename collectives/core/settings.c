@@ -296,9 +296,10 @@ static void read_gpu_allreduce(struct hvd_job_settings *settings)
 
     settings->gpu_allreduce = is_on     ? HVD_GPU_ALLREDUCE_HIERARCHICAL
                               : is_told ? HVD_GPU_ALLREDUCE_FLAT
-                                        : HVD_GPU_ALLREDUCE_AUTO;
+                                        : HVD_GPU_ALLREDUCE_UNSET;
     settings->gpu_allreduce_wrong = text;
-    for (int i = 0; text != NULL && i <= HVD_GPU_ALLREDUCE_FLAT; i++) {
+    for (int i = HVD_GPU_ALLREDUCE_AUTO; text != NULL && i <= HVD_GPU_ALLREDUCE_FLAT;
+         i++) {
         if (strcasecmp(text, words[i]) == 0) {
             settings->gpu_allreduce = (enum hvd_gpu_allreduce)i;
             settings->gpu_allreduce_wrong = NULL;

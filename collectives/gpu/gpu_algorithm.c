@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Chooses the algorithm of an allreduce by NCCL across nodes: finds those that a process
  * set can use, and tries them with the first large batches. */
+#include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
 
@@ -26,7 +27,7 @@ static void say_allreduce(const struct hvd_gpu_run *run, enum hvd_gpu_allreduce 
                           const char *reason)
 {
     static const char *const texts[] = {
-        [HVD_GPU_ALLREDUCE_AUTO] = "auto, to be measured",
+        [HVD_GPU_ALLREDUCE_AUTO] = "auto, to be measured for each size",
         [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "hierarchical",
         [HVD_GPU_ALLREDUCE_FLAT] = "flat",
     };
@@ -37,31 +38,34 @@ static void say_allreduce(const struct hvd_gpu_run *run, enum hvd_gpu_allreduce 
     }
 }
 
-/* A rank that sets HVD_GPU_ALLREDUCE sets it for all. If ranks differ, flat is chosen,
- * because it has the fewest requirements. */
+/* If ranks have different settings, flat is chosen, because it has the fewest
+ * requirements. It is also the default: NCCL knows its networks better than a trial of a
+ * few batches. */
 static enum hvd_gpu_allreduce
 choose_allreduce(const struct hvd_gpu_rendezvous *rendezvous, char *reason, size_t size)
 {
     const char *obstacle = hvd_gpu_hierarchical_obstacle(rendezvous->team);
-    enum hvd_gpu_allreduce chosen = HVD_GPU_ALLREDUCE_AUTO;
+    int32_t told = rendezvous->offers[0].allreduce;
 
     if (obstacle[0] != '\0') {
         snprintf(reason, size, "%s", obstacle);
         return HVD_GPU_ALLREDUCE_FLAT;
     }
-    snprintf(reason, size, "no rank has " HVD_ENV_GPU_ALLREDUCE);
-    for (int i = 0; i < rendezvous->team->layout->size; i++) {
-        enum hvd_gpu_allreduce told =
-            (enum hvd_gpu_allreduce)rendezvous->offers[i].allreduce;
-
-        if (told > chosen) {
-            chosen = told;
+    for (int i = 1; i < rendezvous->team->layout->size; i++) {
+        if (rendezvous->offers[i].allreduce != told) {
             snprintf(reason, size,
-                     HVD_ENV_GPU_ALLREDUCE " or a variable of Horovod on rank %d",
-                     rendezvous->team->ranks[i]);
+                     HVD_ENV_GPU_ALLREDUCE " or a variable of Horovod differs on ranks "
+                                           "%d and %d",
+                     rendezvous->team->ranks[0], rendezvous->team->ranks[i]);
+            return HVD_GPU_ALLREDUCE_FLAT;
         }
     }
-    return chosen;
+    snprintf(reason, size, "%s",
+             told == HVD_GPU_ALLREDUCE_UNSET ? "the default"
+                                             : HVD_ENV_GPU_ALLREDUCE
+                 " or a variable of Horovod");
+    return told == HVD_GPU_ALLREDUCE_UNSET ? HVD_GPU_ALLREDUCE_FLAT
+                                           : (enum hvd_gpu_allreduce)told;
 }
 
 /* Returns true and writes the reason to text if a member cannot or must not use UCX on
@@ -95,6 +99,20 @@ static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, in
         return false;
     }
     return true;
+}
+
+/* Like find_direct_obstacle, for the whole set. */
+static bool find_set_obstacle(const struct hvd_gpu_rendezvous *rendezvous, char *text,
+                              size_t size)
+{
+    const struct hvd_layout *layout = rendezvous->team->layout;
+
+    for (int i = 0; i < layout->size; i++) {
+        if (find_direct_obstacle(rendezvous, i, text, size)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Returns the first rank with HVD_GPU_DIRECT=on, or -1. */
@@ -164,15 +182,11 @@ static int find_candidates(struct hvd_gpu_run *run,
 {
     const struct hvd_net_scope scope = {
         .enter = enter_device, .leave = leave_device, .context = run->gpu->pool};
-    int size = rendezvous->team->layout->size, asker = find_direct_asker(rendezvous),
-        at = 0;
+    int asker = find_direct_asker(rendezvous);
     char obstacle[256] = "";
+    bool has_obstacle = find_set_obstacle(rendezvous, obstacle, sizeof(obstacle));
 
-    while (at < size &&
-           !find_direct_obstacle(rendezvous, at, obstacle, sizeof(obstacle))) {
-        at++;
-    }
-    if (at < size && asker >= 0) {
+    if (has_obstacle && asker >= 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                         HVD_ENV_GPU_DIRECT
                         "=on on rank %d, but GPU memory cannot be sent between nodes: %s",
@@ -184,7 +198,7 @@ static int find_candidates(struct hvd_gpu_run *run,
     if (asker < 0) {
         add_candidate(run->set, HVD_GPU_ALLREDUCE_HIERARCHICAL);
     }
-    if (at == size) {
+    if (!has_obstacle) {
         add_candidate(run->set, HVD_GPU_ALLREDUCE_DIRECT);
         hvd_net_use_scope(run->team->net, &scope);
     }
@@ -242,32 +256,7 @@ int hvd_gpu_algorithm_agree(struct hvd_gpu_run *run,
                                      err);
 }
 
-/* --- the trial --- */
-
-enum {
-    ROUNDS = 3, /* trials of each algorithm; the first one connects and is not measured */
-};
-
-static const char *const algorithm_names[] = {
-    [HVD_GPU_ALLREDUCE_HIERARCHICAL] = "hierarchical",
-    [HVD_GPU_ALLREDUCE_FLAT] = "flat",
-    [HVD_GPU_ALLREDUCE_DIRECT] = "hierarchical with GPU memory between nodes",
-};
-
-static enum hvd_gpu_allreduce algorithm_of(const struct hvd_gpu_run *run)
-{
-    const struct hvd_gpu_set *set = run->set;
-
-    return run->trial.algorithm != HVD_GPU_ALLREDUCE_AUTO ? run->trial.algorithm
-           : set->allreduce != HVD_GPU_ALLREDUCE_AUTO     ? set->allreduce
-                                                          : set->candidates[0];
-}
-
-bool hvd_gpu_is_hierarchical(const struct hvd_gpu_run *run)
-{
-    return run->batch->header.kind == HVD_KIND_ALLREDUCE &&
-           run->set->inter_node != NULL && algorithm_of(run) != HVD_GPU_ALLREDUCE_FLAT;
-}
+/* --- the algorithm of a batch --- */
 
 static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_run *run)
 {
@@ -277,6 +266,48 @@ static struct hvd_gpu_reduction reduction_of(const struct hvd_gpu_run *run)
                            run->set->nccl_version, run->set->all_have_kernels,
                            &reduction);
     return reduction;
+}
+
+static int64_t bytes_of(const struct hvd_gpu_run *run)
+{
+    return hvd_gpu_batch_bytes(run->batch, reduction_of(run).dtype);
+}
+
+static int64_t chunk_bytes_of(const struct hvd_gpu_run *run)
+{
+    return hvd_gpu_pipeline_shard_bytes(run->team) * run->team->local_size;
+}
+
+/* Returns the choice for batches of this size; NULL if they are too small for one. The
+ * result is the same on all ranks. */
+static struct hvd_gpu_choice *choice_of(const struct hvd_gpu_run *run)
+{
+    int size_class = hvd_gpu_size_class(bytes_of(run), chunk_bytes_of(run));
+
+    return size_class >= 0 ? &run->set->choices[size_class] : NULL;
+}
+
+static enum hvd_gpu_allreduce algorithm_of(const struct hvd_gpu_run *run)
+{
+    const struct hvd_gpu_set *set = run->set;
+    const struct hvd_gpu_choice *choice;
+
+    if (run->trial.algorithm != HVD_GPU_ALLREDUCE_UNSET) {
+        return run->trial.algorithm;
+    }
+    if (set->allreduce != HVD_GPU_ALLREDUCE_AUTO) {
+        return set->allreduce;
+    }
+    choice = choice_of(run);
+    return choice != NULL && choice->algorithm != HVD_GPU_ALLREDUCE_UNSET
+               ? choice->algorithm
+               : set->candidates[0];
+}
+
+bool hvd_gpu_is_hierarchical(const struct hvd_gpu_run *run)
+{
+    return run->batch->header.kind == HVD_KIND_ALLREDUCE &&
+           run->set->inter_node != NULL && algorithm_of(run) != HVD_GPU_ALLREDUCE_FLAT;
 }
 
 /* Makes a pipeline for the hierarchical algorithms. All factors are applied within the
@@ -307,22 +338,79 @@ int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err
     return hvd_gpu_pipeline_create(&config, &run->pipeline, err);
 }
 
-/* --- which algorithm is faster --- */
+/* --- the trial: which algorithm is faster --- */
 
-static int64_t bytes_of(const struct hvd_gpu_run *run)
+enum {
+    ROUNDS = 3, /* trials of each algorithm; the first one connects and is not measured */
+    /* Large batches after which size classes that are still undecided stay as they are,
+     * so that the node's communicator does not wait for sizes that never come. */
+    LAST_BATCH = 200,
+};
+
+static const struct {
+    const char *name;
+    const char *setting; /* fixes the choice */
+} algorithms[] = {
+    [HVD_GPU_ALLREDUCE_HIERARCHICAL] = {"hierarchical", HVD_ENV_GPU_ALLREDUCE
+                                        "=hierarchical " HVD_ENV_GPU_DIRECT "=off"},
+    [HVD_GPU_ALLREDUCE_FLAT] = {"flat", HVD_ENV_GPU_ALLREDUCE "=flat"},
+    [HVD_GPU_ALLREDUCE_DIRECT] = {"hierarchical with GPU memory between nodes",
+                                  HVD_ENV_GPU_ALLREDUCE
+                                  "=hierarchical " HVD_ENV_GPU_DIRECT "=on"},
+};
+
+/* Ends what only the hierarchical algorithms use, once no batch will take them. No such
+ * batch is running: only trials are hierarchical until then, and nothing runs beside
+ * them. */
+static void end_hierarchy(struct hvd_gpu_run *run)
 {
-    return hvd_gpu_batch_bytes(run->batch, reduction_of(run).dtype);
+    struct hvd_gpu_set *set = run->set;
+
+    set->allreduce = HVD_GPU_ALLREDUCE_FLAT;
+    run->gpu->pool->module->comm_destroy(set->node_comm);
+    set->node_comm = NULL;
+    hvd_gpu_inter_node_destroy(set->inter_node);
+    set->inter_node = NULL;
 }
 
-/* Whether the batch should be a trial. The result is the same on all ranks, because they
- * count the same trials. Chunks must overlap, so a batch smaller than one chunk is not a
- * trial. */
-bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run)
+/* Ends the trials if all classes are decided, or if is_late. */
+static void end_trials(struct hvd_gpu_run *run, bool is_late)
 {
+    struct hvd_gpu_set *set = run->set;
+    bool is_flat = true, is_decided = true;
+
+    for (int i = 0; i < HVD_GPU_SIZE_CLASSES; i++) {
+        struct hvd_gpu_choice *choice = &set->choices[i];
+
+        if (is_late && choice->algorithm == HVD_GPU_ALLREDUCE_UNSET) {
+            choice->algorithm = set->candidates[0];
+        }
+        is_decided &= choice->algorithm != HVD_GPU_ALLREDUCE_UNSET;
+        is_flat &= choice->algorithm == HVD_GPU_ALLREDUCE_FLAT;
+    }
+    if (is_decided && is_flat) {
+        end_hierarchy(run);
+    }
+}
+
+/* The result is the same on all ranks, because they count the same batches and trials. */
+bool hvd_gpu_trial_wanted(struct hvd_gpu_run *run)
+{
+    const struct hvd_gpu_choice *choice;
+
+    if (run->set->allreduce != HVD_GPU_ALLREDUCE_AUTO ||
+        run->batch->header.kind != HVD_KIND_ALLREDUCE) {
+        return false;
+    }
+    choice = choice_of(run);
+    if (choice == NULL) {
+        return false;
+    }
+    if (++run->set->large_batches == LAST_BATCH) {
+        end_trials(run, true);
+    }
     return run->set->allreduce == HVD_GPU_ALLREDUCE_AUTO &&
-           run->batch->header.kind == HVD_KIND_ALLREDUCE &&
-           bytes_of(run) >=
-               hvd_gpu_pipeline_shard_bytes(run->team) * run->team->local_size;
+           choice->algorithm == HVD_GPU_ALLREDUCE_UNSET;
 }
 
 int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err)
@@ -336,68 +424,58 @@ int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err)
  * this rank's input is complete. */
 int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err)
 {
+    const struct hvd_gpu_trial *trial = &choice_of(run)->trial;
+
     hvd_gpu_job_end(run->gpu, &run->job);
     return hvd_gpu_host_gather_begin(&run->gather, run->team,
-                                     run->batch->entries[0]->descriptor.name,
-                                     &run->set->trial, sizeof(run->set->trial), err);
+                                     run->batch->entries[0]->descriptor.name, trial,
+                                     sizeof(*trial), err);
 }
 
-/* Returns the speed of an algorithm on the slowest rank, in bytes per nanosecond. */
-static double speed_of(const struct hvd_gpu_trial *told, int size,
-                       enum hvd_gpu_allreduce algorithm)
+/* Writes a text such as "0.42 GB/s flat, 0.31 GB/s hierarchical". */
+static void describe_trials(const struct hvd_gpu_run *run,
+                            const struct hvd_gpu_trial *told, char *text, size_t size)
 {
-    int64_t most = 1;
-
-    for (int i = 0; i < size; i++) {
-        most = told[i].ns[algorithm] > most ? told[i].ns[algorithm] : most;
-    }
-    return (double)told[0].bytes[algorithm] / (double)most;
-}
-
-/* Returns the fastest candidate, or the first of equally fast ones. Writes a text such as
- * "0.42 GB/s flat, 0.31 GB/s hierarchical". */
-static enum hvd_gpu_allreduce compare_trials(const struct hvd_gpu_set *set,
-                                             const struct hvd_gpu_trial *told, int size,
-                                             char *text, size_t size_left)
-{
-    enum hvd_gpu_allreduce best = set->candidates[0];
+    const struct hvd_gpu_set *set = run->set;
     size_t used = 0;
 
     for (int i = 0; i < set->candidate_count; i++) {
-        double speed = speed_of(told, size, set->candidates[i]);
-
-        best = speed > speed_of(told, size, best) ? set->candidates[i] : best;
-        used += (size_t)snprintf(text + used, size_left - used, "%s%.2f GB/s %s",
-                                 i > 0 ? ", " : "", speed,
-                                 algorithm_names[set->candidates[i]]);
-        used = used < size_left ? used : size_left - 1;
+        used += (size_t)snprintf(
+            text + used, size - used, "%s%.2f GB/s %s", i > 0 ? ", " : "",
+            hvd_gpu_trial_speed(told, run->team->layout->size, set->candidates[i]),
+            algorithms[set->candidates[i]].name);
+        used = used < size ? used : size - 1;
     }
-    return best;
 }
 
 /* Decides from the measurements of all ranks, so that all ranks choose the same. */
 static void decide_algorithm(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
 {
     struct hvd_gpu_set *set = run->set;
+    struct hvd_gpu_choice *choice = choice_of(run);
+    int64_t chunk_bytes = chunk_bytes_of(run);
     char text[256];
 
-    set->allreduce =
-        compare_trials(set, told, run->team->layout->size, text, sizeof(text));
+    choice->algorithm = hvd_gpu_trial_best(told, run->team->layout->size, set->candidates,
+                                           set->candidate_count);
+    describe_trials(run, told, text, sizeof(text));
     hvd_log(run->team->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG,
-            "process set %d: allreduce by NCCL: %s from now on: measured %s", set->id,
-            algorithm_names[set->allreduce], text);
-    if (set->allreduce == HVD_GPU_ALLREDUCE_FLAT) {
-        hvd_gpu_inter_node_destroy(set->inter_node);
-        set->inter_node = NULL;
-    }
+            "process set %d: allreduce by NCCL from %" PRId64
+            " KiB on: %s from now on: measured %s; %s fixes this choice for all sizes",
+            set->id,
+            hvd_gpu_size_class_begin((int)(choice - set->choices), chunk_bytes) / 1024,
+            algorithms[choice->algorithm].name, text,
+            algorithms[choice->algorithm].setting);
+    end_trials(run, false);
 }
 
 /* Returns the algorithm of the next trial. The last round is in reverse order, so that a
  * drift from batch to batch affects all candidates alike. */
-static enum hvd_gpu_allreduce next_algorithm(const struct hvd_gpu_set *set)
+static enum hvd_gpu_allreduce next_algorithm(const struct hvd_gpu_set *set,
+                                             const struct hvd_gpu_trial *trial)
 {
-    int64_t count = set->candidate_count, round = set->trial.count / count;
-    int64_t at = set->trial.count % count;
+    int64_t count = set->candidate_count, round = trial->count / count;
+    int64_t at = trial->count % count;
 
     return set->candidates[round == ROUNDS - 1 ? count - 1 - at : at];
 }
@@ -405,12 +483,13 @@ static enum hvd_gpu_allreduce next_algorithm(const struct hvd_gpu_set *set)
 void hvd_gpu_trial_begin(struct hvd_gpu_run *run)
 {
     struct hvd_gpu_set *set = run->set;
+    struct hvd_gpu_trial *trial = &choice_of(run)->trial;
 
-    if (set->trial.count == (int64_t)ROUNDS * set->candidate_count) {
+    if (trial->count == (int64_t)ROUNDS * set->candidate_count) {
         decide_algorithm(run, hvd_gpu_host_gather_result(&run->gather));
     } else {
-        run->trial.algorithm = next_algorithm(set);
-        set->trial.count++;
+        run->trial.algorithm = next_algorithm(set, trial);
+        trial->count++;
         run->trial.began_ns = hvd_clock_ns();
     }
     hvd_gpu_host_gather_end(&run->gather);
@@ -418,7 +497,7 @@ void hvd_gpu_trial_begin(struct hvd_gpu_run *run)
 
 bool hvd_gpu_trial_runs(const struct hvd_gpu_run *run)
 {
-    return run->trial.algorithm != HVD_GPU_ALLREDUCE_AUTO;
+    return run->trial.algorithm != HVD_GPU_ALLREDUCE_UNSET;
 }
 
 void hvd_gpu_trial_restart(struct hvd_gpu_run *run)
@@ -428,7 +507,7 @@ void hvd_gpu_trial_restart(struct hvd_gpu_run *run)
 
 void hvd_gpu_trial_end(struct hvd_gpu_run *run)
 {
-    struct hvd_gpu_trial *trial = &run->set->trial;
+    struct hvd_gpu_trial *trial = &choice_of(run)->trial;
 
     if (trial->count > run->set->candidate_count) {
         trial->ns[run->trial.algorithm] += hvd_clock_ns() - run->trial.began_ns;

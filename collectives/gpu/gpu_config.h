@@ -21,7 +21,9 @@ enum hvd_gpu_path {
 
 /* The algorithm of an allreduce by NCCL over several nodes. */
 enum hvd_gpu_allreduce {
-    HVD_GPU_ALLREDUCE_AUTO, /* the fastest, measured with the first large batches */
+    HVD_GPU_ALLREDUCE_UNSET, /* nothing was set: flat */
+    /* the fastest for each size class, measured with the first large batches */
+    HVD_GPU_ALLREDUCE_AUTO,
     /* NCCL within each node, UCX between nodes: gpu_pipeline.h */
     HVD_GPU_ALLREDUCE_HIERARCHICAL,
     HVD_GPU_ALLREDUCE_FLAT, /* one NCCL allreduce over all ranks */

@@ -23,6 +23,7 @@ static int make_node_id(const struct hvd_gpu_run *run, struct hvd_gpu_offer *off
     bool is_needed = run->team->layout->nodes > 1 && run->team->local_rank == 0 &&
                      hvd_gpu_hierarchical_obstacle(run->team)[0] == '\0' &&
                      offer->path != HVD_GPU_PATH_HOST &&
+                     offer->allreduce != HVD_GPU_ALLREDUCE_UNSET &&
                      offer->allreduce != HVD_GPU_ALLREDUCE_FLAT;
     int status =
         is_needed ? pool->module->identify(pool->device, true, &identity, err) : 0;

@@ -47,7 +47,7 @@ struct hvd_gpu_packing {
 /* gpu_algorithm.c: a batch used as a trial of an algorithm. Nothing else runs until the
  * device has completed it. */
 struct hvd_gpu_trial_run {
-    enum hvd_gpu_allreduce algorithm; /* AUTO if the batch is not a trial */
+    enum hvd_gpu_allreduce algorithm; /* UNSET if the batch is not a trial */
     int64_t began_ns;
 };
 
@@ -95,14 +95,14 @@ int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err
 
 /* gpu_algorithm.c: a trial.
  *
- *   wanted    whether the batch should be a trial
+ *   wanted    counts the batch, and returns whether it should be a trial
  *   runs      whether the batch is a trial
  *   ready     begins to wait for this rank's input
  *   line_up   begins to wait for the input of all ranks
  *   begin     chooses the algorithm and starts the clock
  *   restart   restarts the clock
  *   end       stops the clock, when the device has completed the batch */
-bool hvd_gpu_trial_wanted(const struct hvd_gpu_run *run);
+bool hvd_gpu_trial_wanted(struct hvd_gpu_run *run);
 bool hvd_gpu_trial_runs(const struct hvd_gpu_run *run);
 int hvd_gpu_trial_ready(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_trial_line_up(struct hvd_gpu_run *run, struct hvd_error *err);

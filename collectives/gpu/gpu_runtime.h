@@ -17,6 +17,7 @@
 
 #include "collectives/gpu/gpu_config.h"
 #include "collectives/gpu/gpu_pool.h"
+#include "collectives/gpu/gpu_trial_choice.h"
 
 struct hvd_entry;
 struct hvd_gpu_inter_node;
@@ -27,11 +28,10 @@ enum {
     HVD_GPU_STOP_MS = 5000,
 };
 
-/* Measurements of this rank for each algorithm; gpu_algorithm.c. */
-struct hvd_gpu_trial {
-    int64_t count; /* batches started */
-    int64_t ns[HVD_GPU_ALLREDUCE_ALGORITHMS];
-    int64_t bytes[HVD_GPU_ALLREDUCE_ALGORITHMS]; /* the same on all ranks */
+/* The algorithm of a size class; gpu_algorithm.c. */
+struct hvd_gpu_choice {
+    enum hvd_gpu_allreduce algorithm; /* UNSET until it is decided */
+    struct hvd_gpu_trial trial; /* of this rank */
 };
 
 /* The GPU's part of a process set, after its rendezvous. */
@@ -43,15 +43,16 @@ struct hvd_gpu_set {
     int nccl_version;
     bool all_have_kernels;
     bool may_switch_add; /* see gpu_schedule.h */
-    enum hvd_gpu_allreduce allreduce;
-    /* While the algorithm is AUTO: the algorithms to be tried. Batches too small for a
-     * trial use the first one. */
+    enum hvd_gpu_allreduce allreduce; /* AUTO: by size class */
+    /* While the algorithm is AUTO: the algorithms to be tried. Batches without a decision
+     * use the first one. */
     enum hvd_gpu_allreduce candidates[HVD_GPU_ALLREDUCE_ALGORITHMS];
     int candidate_count;
     /* NULL if the algorithm is flat: */
     struct hvd_gpu_comm *node_comm; /* of the ranks of this node */
     struct hvd_gpu_inter_node *inter_node;
-    struct hvd_gpu_trial trial; /* while the algorithm is AUTO */
+    struct hvd_gpu_choice choices[HVD_GPU_SIZE_CLASSES];
+    int64_t large_batches; /* counted while the algorithm is AUTO */
     int64_t pack_below; /* bytes; see gpu_schedule.h */
     /* pack_below is a default that has yet to be measured; gpu_packing.c */
     bool measures_packing;

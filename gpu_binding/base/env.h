@@ -134,8 +134,9 @@
 /* nccl: an error if NCCL cannot be used; host: all GPU tensors go through host memory.
  * Default: auto, NCCL if all ranks of the process set have it. */
 #define HVD_ENV_GPU_PATH "HVD_GPU_PATH"
-/* How allreduce runs on several nodes. hierarchical: within nodes first; flat: all of it
- * by NCCL. Default: auto, the one that was faster in the first large batches. */
+/* How allreduce runs on several nodes. flat: all of it by NCCL; hierarchical: within
+ * nodes first; auto: for each size, the one that was faster in the first large batches.
+ * Default: flat. */
 #define HVD_ENV_GPU_ALLREDUCE "HVD_GPU_ALLREDUCE"
 /* 1: like HVD_GPU_ALLREDUCE=hierarchical; 0: like HVD_GPU_ALLREDUCE=flat. Ignored if
  * HVD_GPU_ALLREDUCE is set. */

@@ -299,7 +299,7 @@ static void test_gpu_allreduce(void)
         const char *value;
         enum hvd_gpu_allreduce wanted;
     } right[] = {
-        {NULL, NULL, HVD_GPU_ALLREDUCE_AUTO},
+        {NULL, NULL, HVD_GPU_ALLREDUCE_UNSET},
         {"HVD_GPU_ALLREDUCE", "auto", HVD_GPU_ALLREDUCE_AUTO},
         {"HVD_GPU_ALLREDUCE", "hierarchical", HVD_GPU_ALLREDUCE_HIERARCHICAL},
         {"HVD_GPU_ALLREDUCE", "FLAT", HVD_GPU_ALLREDUCE_FLAT},

@@ -16,6 +16,7 @@ enum {
     ROUNDS = 10,
     LARGE = 3, /* tensors per round */
     COUNT = 300001, /* some chunks and a remainder */
+    FEW_BYTES = 400000, /* on the wire: some chunks, but not a full window */
     SMALL = 3,
     BYTES = COUNT * (int)sizeof(float),
 };
@@ -32,7 +33,7 @@ struct part {
     struct hvd_request *request;
 };
 
-static struct part large[LARGE], small, sent;
+static struct part large[LARGE], few, small, sent;
 
 static float value_of(int of, int round, int which, int64_t i)
 {
@@ -120,7 +121,10 @@ static bool run_round(int round)
         good &= is_right(&large[i], false, round, i);
     }
     good &= is_right(&small, false, round, LARGE);
-    return is_right(&sent, true, round, LARGE + 1) && good;
+    good &= is_right(&sent, true, round, LARGE + 1);
+    fill(&few, round, LARGE + 2); /* alone, so that its batch has this size */
+    start(&few, "few", false);
+    return is_right(&few, false, round, LARGE + 2) && good;
 }
 
 int main(void)
@@ -138,6 +142,8 @@ int main(void)
         large[i] = (struct part){.memory = gpu_memory(BYTES), .count = COUNT - i};
     }
     small = (struct part){.memory = gpu_memory(BYTES), .count = SMALL};
+    few = (struct part){.memory = gpu_memory(BYTES),
+                        .count = FEW_BYTES / (wire != 0 ? 2 : 4)};
     sent = (struct part){.memory = gpu_memory(BYTES), .count = COUNT / 2};
     for (int round = 0; round < ROUNDS; round++) {
         good &= run_round(round);
