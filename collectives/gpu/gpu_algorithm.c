@@ -101,12 +101,24 @@ static bool find_direct_obstacle(const struct hvd_gpu_rendezvous *rendezvous, in
     return true;
 }
 
+/* Each chunk is cut into one share per node, and each rank sends one message per share
+ * and other node, twice: with more nodes than this, 2 MiB become messages of less than
+ * 128 KiB, and their number grows with the square of the nodes. */
+enum {
+    MOST_DIRECT_NODES = 16,
+};
+
 /* Like find_direct_obstacle, for the whole set. */
 static bool find_set_obstacle(const struct hvd_gpu_rendezvous *rendezvous, char *text,
                               size_t size)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;
 
+    if (layout->nodes > MOST_DIRECT_NODES) {
+        snprintf(text, size, "the process set has %d nodes, more than %d", layout->nodes,
+                 MOST_DIRECT_NODES);
+        return true;
+    }
     for (int i = 0; i < layout->size; i++) {
         if (find_direct_obstacle(rendezvous, i, text, size)) {
             return true;
