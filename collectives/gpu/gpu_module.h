@@ -24,7 +24,7 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 7
+#define HVD_GPU_MODULE_VERSION 8
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
@@ -36,6 +36,13 @@ enum {
 struct hvd_gpu_device;
 struct hvd_gpu_comm;
 struct hvd_gpu_event;
+
+/* Where a recorded event is on a stream of the framework: if two events are on one
+ * stream, the one with the larger number comes later. */
+struct hvd_gpu_position {
+    uint64_t stream; /* 0: unknown, because the driver does not tell streams apart */
+    uint64_t number;
+};
 
 /* The streams of a device, each one a queue. */
 enum hvd_gpu_queue {
@@ -220,13 +227,16 @@ struct hvd_gpu_module {
      * for and destroyed. */
     void (*close)(struct hvd_gpu_device *device);
 
-    /* Events. stream: a cudaStream_t of the framework. While it is captured into a CUDA
-     * graph, the functions return HVD_ERR_UNSUPPORTED. record and wait: any thread. test
-     * returns HVD_INPROGRESS until the device has reached the event. */
+    /* Events, which are kept for reuse. stream: a cudaStream_t of the framework. While it
+     * is captured into a CUDA graph, the functions return HVD_ERR_UNSUPPORTED. record and
+     * wait: any thread. record sets *position, unless that is NULL. wait has no effect if
+     * the stream is one of the last that wait for this event. test returns HVD_INPROGRESS
+     * until the device has reached the event; call it after record. */
     int (*event_create)(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
                         struct hvd_error *err);
     void (*event_destroy)(struct hvd_gpu_event *event); /* NULL is fine */
-    int (*event_record)(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+    int (*event_record)(struct hvd_gpu_event *event, void *stream,
+                        struct hvd_gpu_position *position, struct hvd_error *err);
     int (*event_test)(struct hvd_gpu_event *event, struct hvd_error *err);
     int (*event_wait)(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
 

@@ -270,7 +270,8 @@ int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
          * event is recorded again. */
         status = module->event_wait(buffer->last_use, stream, err);
     }
-    return status != 0 ? status : module->event_record(buffer->last_use, stream, err);
+    return status != 0 ? status
+                       : module->event_record(buffer->last_use, stream, NULL, err);
 }
 
 /* --- marks --- */

@@ -48,6 +48,7 @@ struct hvd_gpu_mark {
     struct hvd_refcount refcount;
     struct hvd_gpu_pool *pool;
     struct hvd_gpu_event *event;
+    struct hvd_gpu_position position; /* if the mark is on a stream of the framework */
     /* Set if this is the end of a batch in flight, see gpu_runtime.h: */
     struct hvd_gpu_mark *next;
     struct hvd_entry *entries;

@@ -220,7 +220,7 @@ int hvd_gpu_mark_input(struct hvd_gpu_runtime *gpu, void *stream,
     if (status != 0) {
         return status;
     }
-    status = gpu->pool->module->event_record(mark->event, stream, err);
+    status = gpu->pool->module->event_record(mark->event, stream, &mark->position, err);
     if (status != 0) {
         hvd_refcount_drop(&mark->refcount);
         return status;

@@ -79,23 +79,45 @@ void hvd_gpu_steps_add_poison(struct hvd_gpu_steps *steps, enum hvd_dtype dtype,
     }
 }
 
+/* Adds a mark to those that are followed. A later mark on the same stream replaces it, or
+ * the other way round: when the device has reached the later one, it has reached both.
+ * `first`: where the marks of this call begin. */
+static void add_followed(struct hvd_gpu_steps *steps, int first,
+                         struct hvd_gpu_mark *mark)
+{
+    for (int i = first; i < steps->followed_count; i++) {
+        struct hvd_gpu_mark *other = (struct hvd_gpu_mark *)steps->followed[i];
+
+        if (other == mark || (mark->position.stream != 0 &&
+                              other->position.stream == mark->position.stream)) {
+            if (other->position.number < mark->position.number) {
+                hvd_refcount_keep(&mark->refcount);
+                steps->followed[i] = &mark->refcount;
+                hvd_refcount_drop(&other->refcount);
+            }
+            return;
+        }
+    }
+    steps->followed[steps->followed_count++] = hvd_refcount_keep(&mark->refcount);
+}
+
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
                           int count)
 {
-    const struct hvd_refcount *last = NULL;
+    int first = steps->followed_count;
 
     if (!make_place(steps, count)) {
         return;
     }
     for (int i = 0; i < count; i++) {
-        /* all tensors of one call share one event */
-        if (entries[i]->ready != NULL && entries[i]->ready != last) {
-            struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)entries[i]->ready;
-
-            last = entries[i]->ready;
-            steps->followed[steps->followed_count++] = hvd_refcount_keep(&mark->refcount);
-            hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW,
-                                                            .event = mark->event});
+        if (entries[i]->ready != NULL) {
+            add_followed(steps, first, (struct hvd_gpu_mark *)entries[i]->ready);
         }
+    }
+    for (int i = first; i < steps->followed_count; i++) {
+        const struct hvd_gpu_mark *mark = (struct hvd_gpu_mark *)steps->followed[i];
+
+        hvd_gpu_steps_add(
+            steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW, .event = mark->event});
     }
 }

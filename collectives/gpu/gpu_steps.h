@@ -30,7 +30,8 @@ void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void 
 void hvd_gpu_steps_add_poison(struct hvd_gpu_steps *steps, enum hvd_dtype dtype, void *to,
                               int64_t bytes);
 
-/* Makes later steps wait for the inputs of the entries. The steps keep references to the
+/* Makes later steps wait for the inputs of the entries: for the last one of each stream,
+ * if the driver tells streams apart. The steps keep references to the
  * marks: after a failure the launcher may reach a step when the entries have ended. */
 void hvd_gpu_steps_follow(struct hvd_gpu_steps *steps, struct hvd_entry *const *entries,
                           int count);

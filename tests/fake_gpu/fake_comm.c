@@ -120,6 +120,9 @@ int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls)
 {
     look_at_config(comm);
     atomic_fetch_add(&comm->under_way, 1);
+    if (!comm->may_block) {
+        fake_gpu_count_call(FAKE_NCCL_THREAD); /* the real NCCL starts one each time */
+    }
     if (comm->may_block || comm->launches++ % 2 != 0) {
         fake_gpu_enqueue(calls->stream, fake_calls_run, calls);
         return FAKE_NCCL_SUCCESS;

@@ -54,13 +54,20 @@ bool fake_gpu_failed_memory(void);
  * reports no error. */
 bool fake_gpu_failed_kernels(void);
 
-/* Whether the failed call measures a time: the work then continues without the
- * measurement. */
-bool fake_gpu_failed_measuring(void);
+/* Whether the failed call measures a time or asks for the id of a stream: the work then
+ * continues without the answer. */
+bool fake_gpu_failed_dispensable(void);
 
 /* Counts a call of this function by the program. Returns whether the call has to fail.
  * Kills the process if a test wants it to die in this call. */
 bool fake_gpu_fails(const char *function);
+
+/* Returns the number of calls of this function so far. FAKE_NCCL_THREAD: the number of
+ * threads that the real NCCL would have started for non-blocking launches. */
+long fake_gpu_calls(const char *function);
+void fake_gpu_count_call(const char *function);
+
+#define FAKE_NCCL_THREAD "a thread for a launch"
 
 void fake_gpu_count_comm(int change);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Makes calls of the stand-ins fail, or kill the process, when a test asks for it. */
+/* Counts the calls of the stand-ins, and makes them fail or kill the process when a test
+ * asks for it. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -15,11 +16,60 @@ static const char *failed;
 static const char *follower;
 static pthread_t failing;
 
+enum {
+    MOST_FUNCTIONS = 128,
+};
+
+/* Calls of each function, never reset; lock. */
+static struct {
+    const char *function;
+    long calls;
+} counts[MOST_FUNCTIONS];
+
+/* Returns the place of a function in `counts`, or the first free one. The lock is
+ * held. */
+static int find_count(const char *function)
+{
+    int i = 0;
+
+    while (i < MOST_FUNCTIONS - 1 && counts[i].function != NULL &&
+           strcmp(counts[i].function, function) != 0) {
+        i++;
+    }
+    return i;
+}
+
+static void count_call(const char *function)
+{
+    int i = find_count(function);
+
+    counts[i].function = function;
+    counts[i].calls++;
+}
+
+HVD_EXPORT void fake_gpu_count_call(const char *function)
+{
+    pthread_mutex_lock(&lock);
+    count_call(function);
+    pthread_mutex_unlock(&lock);
+}
+
+HVD_EXPORT long fake_gpu_calls(const char *function)
+{
+    long found;
+
+    pthread_mutex_lock(&lock);
+    found = counts[find_count(function)].calls;
+    pthread_mutex_unlock(&lock);
+    return found;
+}
+
 HVD_EXPORT bool fake_gpu_fails(const char *function)
 {
     bool fails = false;
 
     pthread_mutex_lock(&lock);
+    count_call(function);
     if (counted == NULL || strcmp(counted, function) == 0) {
         fails = ++calls == fail_at;
     }
@@ -118,9 +168,10 @@ HVD_EXPORT bool fake_gpu_failed_kernels(void)
     return function != NULL && is_one_of(function, loads);
 }
 
-HVD_EXPORT bool fake_gpu_failed_measuring(void)
+HVD_EXPORT bool fake_gpu_failed_dispensable(void)
 {
+    static const char *const asks[] = {"cuEventElapsedTime", "cuStreamGetId", NULL};
     const char *function = fake_gpu_failed();
 
-    return function != NULL && strcmp(function, "cuEventElapsedTime") == 0;
+    return function != NULL && is_one_of(function, asks);
 }

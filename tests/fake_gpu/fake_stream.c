@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Streams and events of the stand-in. Each stream is a thread, with random delays. */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,7 @@ struct fake_stream {
     struct fake_stream *next;
     struct fake_context *context;
     bool is_default; /* the default stream of its context */
+    uint64_t id; /* unlike the address, never used again */
     pthread_t thread;
     struct op *first;
     struct op **end;
@@ -64,6 +66,7 @@ struct fake_stream {
 };
 
 static struct fake_stream *streams;
+static _Atomic uint64_t last_id;
 /* on the thread of a stream: its context */
 static _Thread_local struct fake_context *acting;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -213,6 +216,7 @@ static struct fake_stream *create_stream(struct fake_context *context, bool is_d
     stream->random = seed();
     stream->context = context;
     stream->is_default = is_default;
+    stream->id = atomic_fetch_add(&last_id, 1) + 1;
     pthread_create(&stream->thread, NULL, run, stream);
     pthread_mutex_lock(&lock);
     stream->next = streams;
@@ -305,6 +309,18 @@ HVD_EXPORT int cuStreamCreateWithPriority(struct fake_stream **out, unsigned fla
     }
     *out = create_stream(fake_current(), false);
     fake_count(&fake_counters()->streams, 1);
+    return FAKE_SUCCESS;
+}
+
+/* Drivers before CUDA 12 lack this function; hvd does not ask for default streams. */
+HVD_EXPORT int cuStreamGetId(struct fake_stream *stream, unsigned long long *id)
+{
+    int error = fake_begin("cuStreamGetId");
+
+    if (error != FAKE_SUCCESS || stream == NULL || getenv("FAKE_GPU_NO_IDS") != NULL) {
+        return error != FAKE_SUCCESS ? error : FAKE_INVALID_HANDLE;
+    }
+    *id = stream->id;
     return FAKE_SUCCESS;
 }
 

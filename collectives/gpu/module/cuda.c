@@ -14,6 +14,11 @@
         name, older, offsetof(struct hvd_cuda, member), false                            \
     }
 
+#define NEWER(member, name)                                                              \
+    {                                                                                    \
+        name, NULL, offsetof(struct hvd_cuda, member), true                              \
+    }
+
 static const struct hvd_library_symbol symbols[] = {
     /* must be the first: find_cuda checks the version before it binds the others */
     SYMBOL(driver_version, "cuDriverGetVersion", NULL),
@@ -35,6 +40,7 @@ static const struct hvd_library_symbol symbols[] = {
     SYMBOL(stream_create, "cuStreamCreateWithPriority", NULL),
     SYMBOL(stream_destroy, "cuStreamDestroy_v2", NULL),
     SYMBOL(stream_wait, "cuStreamWaitEvent", NULL),
+    NEWER(stream_id, "cuStreamGetId"),
     SYMBOL(is_capturing, "cuStreamIsCapturing", NULL),
     SYMBOL(exchange_capture_mode, "cuThreadExchangeStreamCaptureMode", NULL),
     SYMBOL(event_create, "cuEventCreate", NULL),

@@ -52,6 +52,7 @@ struct hvd_cuda {
     int (*stream_create)(CUstream *stream, unsigned flags, int priority);
     int (*stream_destroy)(CUstream stream);
     int (*stream_wait)(CUstream stream, CUevent event, unsigned flags);
+    int (*stream_id)(CUstream stream, unsigned long long *id); /* NULL before 12.0 */
     int (*is_capturing)(CUstream stream, int *status);
     int (*exchange_capture_mode)(int *mode); /* of the calling thread */
     int (*event_create)(CUevent *event, unsigned flags);

@@ -61,6 +61,7 @@ static void finish_device(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_comm *comm;
 
+    hvd_event_finish_device(device);
     if (device->ctx != NULL) {
         device->cuda->ctx_release(device->number);
     }
@@ -70,6 +71,7 @@ static void finish_device(struct hvd_gpu_device *device)
     }
     pthread_cond_destroy(&device->changed);
     pthread_mutex_destroy(&device->lock);
+    pthread_mutex_destroy(&device->event_lock);
     free(device);
 }
 

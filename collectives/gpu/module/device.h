@@ -58,6 +58,12 @@ struct hvd_gpu_device {
     void (*wake)(void *context);
     void *context;
 
+    /* event_lock guards the kept events and the order of recordings on the streams of the
+     * framework. Take it after `lock`, if both are needed. */
+    pthread_mutex_t event_lock;
+    struct hvd_gpu_event *kept_events; /* event_lock */
+    uint64_t recordings; /* event_lock */
+
     pthread_mutex_t lock;
     /* signalled when work is submitted or the launcher has changed a flag */
     pthread_cond_t changed;
@@ -105,11 +111,15 @@ int hvd_event_create(struct hvd_gpu_device *device, struct hvd_gpu_event **out,
                      struct hvd_error *err);
 void hvd_event_destroy(struct hvd_gpu_event *event);
 int hvd_event_record(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
-/* Records on a stream of the framework; fails while that stream is being captured. */
-int hvd_event_record_on(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
+/* Records on a stream of the framework; fails while that stream is being captured.
+ * position may be NULL. */
+int hvd_event_record_on(struct hvd_gpu_event *event, void *stream,
+                        struct hvd_gpu_position *position, struct hvd_error *err);
 int hvd_event_test(struct hvd_gpu_event *event, struct hvd_error *err);
 int hvd_event_wait(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
 CUevent hvd_event_handle(const struct hvd_gpu_event *event);
+/* Destroys the events that are kept for reuse; for the last owner of the device. */
+void hvd_event_finish_device(struct hvd_gpu_device *device);
 
 /* launcher.c */
 int hvd_launcher_start(struct hvd_gpu_device *device, struct hvd_error *err);

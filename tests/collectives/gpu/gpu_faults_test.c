@@ -163,7 +163,7 @@ struct outcome {
 
 static bool is_no_failure(void)
 {
-    return fake_gpu_failed_kernels() || fake_gpu_failed_measuring() ||
+    return fake_gpu_failed_kernels() || fake_gpu_failed_dispensable() ||
            fake_gpu_failed_memory();
 }
 

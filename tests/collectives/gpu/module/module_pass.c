@@ -130,8 +130,8 @@ int pass_go_around(struct pass *pass)
     int status = pass_module->copy(pass->device, pass->memory, pass_in, PASS_BYTES, NULL,
                                    &pass->err);
 
-    status =
-        status != 0 ? status : pass_module->event_record(pass->ready, NULL, &pass->err);
+    status = status != 0 ? status
+                         : pass_module->event_record(pass->ready, NULL, NULL, &pass->err);
     if (status == 0) {
         status = pass_run(pass, &work);
     }
