@@ -23,6 +23,7 @@ ALLOWED = {
     'spank': BASE + ['gpu_binding', 'gpu_binding/agent', 'pmix_boot', 'pmix_boot/rendezvous'],
     'collectives': BASE, # hvd.h
     'collectives/reduce': BASE + ['collectives'],
+    'collectives/stack': BASE,
     'collectives/tuner': BASE,
     'collectives/transport/connect': BASE + ['pmix_boot/sock'],
     'collectives/transport/net': BASE + ['pmix_boot/sock', 'collectives/transport/connect'],

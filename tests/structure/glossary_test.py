@@ -13,14 +13,15 @@ import sys
 import sources
 
 PLAIN = '''
-address answer arrival awaited block bucket buffer build cached call cell change choice collect column command config
-connect convert count creation decided device done door entry env environment error event fact
-factor failure file float fork formed handler hash head header history id identity info input item key kind
-level library line link list loop mark matrix missing module named network note offer offset opening
-option order outcome output own pair part passing piece port position query question queued range
-reader reason record recording refcount refused repeated report round row rule run runtime scope
-score section service setting setup shape share shutdown source start submitted sum symbol table tail talk
-target term time timed timing verdict wait waiter waiting wish word work writer
+address answer arrival awaited block bucket buffer build byte cached call cell change choice collect
+column command config connect convert count creation decided device done door entry env environment
+error event fact factor failure file float fork formed handler hash head header history id identity
+info input item key kind level library line link list look loop mapping mark matrix memory missing
+module named network note offer offset opening option order outcome output own pair part passing
+piece port position query question queued range reader reason record recording refcount refused
+register repeated report round row rule run runtime scope score section service setting setup shape
+share shutdown source start submitted sum symbol table tail talk target term time timed timing
+verdict wait waiter waiting wish word work writer
 '''.split()
 
 LEFT_OUT = ('contrib/bench/', 'contrib/examples/')
