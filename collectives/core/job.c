@@ -130,10 +130,18 @@ static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
                      struct hvd_error *err)
 {
     static open_part *const parts[] = {
-        hvd_live_open,     hvd_recording_open,        hvd_negotiation_open,
-        hvd_tuning_create, hvd_connect_open_net,      hvd_gpu_tensors_open,
-        open_movers,       hvd_connect_net,           open_report,
-        hvd_metrics_open,  hvd_progress_start_thread,
+        hvd_live_open,
+        hvd_stacks_open,
+        hvd_recording_open,
+        hvd_negotiation_open,
+        hvd_tuning_create,
+        hvd_connect_open_net,
+        hvd_gpu_tensors_open,
+        open_movers,
+        hvd_connect_net,
+        open_report,
+        hvd_metrics_open,
+        hvd_progress_start_thread,
     };
     int status;
 
@@ -293,7 +301,9 @@ void hvd_job_destroy(struct hvd_job *job)
     hvd_waiters_finish(&job->waiters);
     hvd_progress_finish(&job->progress);
     hvd_recording_finish(&job->recording);
-    hvd_live_close(&job->live);
+    if (hvd_stacks_close(&job->stacks)) {
+        hvd_live_close(&job->live);
+    }
     free(job);
 }
 

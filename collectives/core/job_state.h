@@ -27,6 +27,7 @@
 #include "collectives/core/recording.h"
 #include "collectives/core/settings.h"
 #include "collectives/core/shutdown.h"
+#include "collectives/core/stacks.h"
 #include "collectives/core/submissions.h"
 #include "collectives/core/talk.h"
 #include "collectives/core/tuning.h"
@@ -74,6 +75,7 @@ struct hvd_job {
 
     /* Observers. */
     struct hvd_live live;
+    struct hvd_stacks stacks;
     struct hvd_timeline *timeline;
     struct hvd_recording recording;
     /* NULL: neither a report nor metrics were asked for */

@@ -78,6 +78,11 @@ void hvd_live_close(struct hvd_live *live)
     live->page = NULL;
 }
 
+struct hvd_live_page *hvd_live_page_of(const struct hvd_live *live)
+{
+    return live->page;
+}
+
 static void list_tensors(const struct hvd_entry *entry, struct hvd_live_record *state)
 {
     char operation[HVD_OPERATION_BYTES];

@@ -23,6 +23,9 @@ struct hvd_live {
 int hvd_live_open(struct hvd_job *job, struct hvd_error *err);
 void hvd_live_close(struct hvd_live *live); /* accepts a zeroed one */
 
+/* Returns the page, borrowed until hvd_live_close, for the reader of stacks. */
+struct hvd_live_page *hvd_live_page_of(const struct hvd_live *live);
+
 static inline void hvd_live_add(_Atomic uint64_t *count)
 {
     atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + 1,

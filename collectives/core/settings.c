@@ -333,6 +333,7 @@ static void read_records(struct hvd_job_settings *settings)
         warn_of("%s=%.64s is neither all nor 0; using 0", HVD_ENV_TIMELINE_RANKS, ranks);
     }
     settings->metrics = find_value(HVD_ENV_METRICS);
+    settings->reads_stacks = read_switch(HVD_ENV_STACKS, true);
     settings->report = find_value(HVD_ENV_REPORT);
     if (settings->report != NULL && strcmp(settings->report, "0") == 0) {
         settings->report = NULL;

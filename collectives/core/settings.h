@@ -47,6 +47,7 @@ struct hvd_job_settings {
     bool has_no_ranges; /* no NVTX ranges */
     bool timeline_all_ranks;
     const char *metrics; /* a folder; NULL: none */
+    bool reads_stacks; /* of the main thread, for hvd-info */
     const char *report; /* a file, or "1" for standard error; NULL: none */
     bool log_hide_time;
     /* a file, or "builtin"; NULL: the paths that algorithm_file.h searches */

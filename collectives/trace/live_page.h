@@ -3,7 +3,8 @@
  *
  * The page is a memory file (memfd) that the rank keeps open. A process of the same user,
  * or of root, reads it through /proc/PID/fd. This needs no help from the rank: it works
- * even if the rank is stopped or hangs in Python. The page vanishes with the rank.
+ * even if the rank is stopped or hangs in Python. The page vanishes with the rank. Only
+ * for the stack of the main thread, the rank has to answer a question.
  *
  * While the rank works, it only counts its collectives. Before it sleeps, it lists its
  * tensors in flight. If the counts have changed since then, the list is outdated. */
@@ -16,9 +17,10 @@
 #define HVD_LIVE_PAGE_FILE "hvd-live" /* the name of the memory file */
 
 enum {
-    HVD_LIVE_MAGIC = 0x32657668, /* "hve2"; must change with the layout */
+    HVD_LIVE_MAGIC = 0x33657668, /* "hve3"; must change with the layout */
     HVD_LIVE_TENSORS = 4,
     HVD_LIVE_TEXT = 112,
+    HVD_LIVE_STACK = 4096,
 };
 
 enum hvd_live_phase {
@@ -60,6 +62,12 @@ struct hvd_live_page {
     _Atomic uint64_t steps; /* steps of the optimizer; 0: not counted */
     _Atomic uint32_t turn; /* odd while `state` is written */
     struct hvd_live_record state;
+    /* The stack of the main thread. To ask for it, hvd-info raises stack_asked and wakes
+     * this futex; a thread of the rank writes the stack, and then the same number into
+     * stack_told, also a futex. stack_told is 0 while `stack` is written. */
+    _Atomic uint32_t stack_asked;
+    _Atomic uint32_t stack_told;
+    char stack[HVD_LIVE_STACK]; /* lines: stack/stack.h */
 };
 
 #endif

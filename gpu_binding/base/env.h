@@ -100,6 +100,8 @@
 /* The folder of a metrics file for Prometheus on each node, see metrics.md. Default:
  * none. */
 #define HVD_ENV_METRICS "HVD_METRICS"
+/* 0: the rank does not read its own stack for hvd-info --stacks. Default: 1. */
+#define HVD_ENV_STACKS "HVD_STACKS"
 /* Timeline: a file; or DYNAMIC, to start it by hvd.start_timeline(). Default: none. */
 #define HVD_ENV_TIMELINE "HOROVOD_TIMELINE"
 /* all: the timeline shows all ranks. Default: 0, rank 0 alone. */

@@ -38,7 +38,15 @@ says 'a rank that waits names its tensor and the ranks that are late' \
 says 'a rank that runs the script is named, with the time' \
     '^late: rank 1 on .* \(pid [0-9]+\), which has run the script for [0-9.]+ s$' --pid $job
 says 'a stopped rank is named' '^late: rank 2 on .* which is stopped, by a signal or a debugger$' --pid $job
+says 'the functions of C in which a late rank sleeps are shown' '^ +pause in libc' --pid $job --stacks
+says 'the functions of the program follow' '^ +main in live_ranks$' --pid $job --stacks
 says 'steps and collectives are counted' '^ +1 .* 2 +5  has run the script' --pid $job
+HVD_STACKS=0 "$hvdrun" -np 4 "$ranks" >"$work/silent" 2>&1 &
+silent=$!
+says 'a rank without stacks is late, too' '^late: rank 1 on .* which has run the script for [1-9]' --pid $silent --stacks
+! grep -q ' in libc' "$work/out"
+report $? 'HVD_STACKS=0 turns stacks off'
+kill -TERM $silent
 says 'JSON has the late ranks' '"size": 4, "late": \[1, 2\], "missing": \[\], "ranks": \[\{"rank": 0, ' --pid $job --json
 says 'JSON has the tensor' '"operation": "allreduce .gradient.", "process_set": 0, "since_s": [0-9.]+, "waits_for": \[1, 2\]' \
     --pid $job --json
@@ -150,6 +158,7 @@ shows_line()
     job=$!
     says "$1" "^ +File \".*/train.py\", line $3 in read_data\$" --pid $job --stacks
     says 'the calls above it follow' '^ +File ".*/train.py", line 15 in <module>$' --pid $job --stacks
+    says 'functions of C follow, down to the interpreter' ' in (lib)?python3' --pid $job --stacks
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
         "$info" --pid $job --stacks >/dev/null 2>&1
     done

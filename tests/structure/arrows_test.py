@@ -48,7 +48,7 @@ ALLOWED = {
 ALLOWED['collectives/core'] = BOOT + TRANSPORT + [
     'gpu_binding/agent', 'collectives', 'collectives/agreement', 'collectives/gpu', 'collectives/p2p', 'collectives/trace',
     'collectives/reduce', 'collectives/request', 'collectives/run', 'collectives/schedule', 'collectives/set',
-    'collectives/tuner']
+    'collectives/stack', 'collectives/tuner']
 ALLOWED['collectives/api'] = ALLOWED['collectives/core'] + ['collectives/core', 'pmix_boot/rendezvous']
 
 MOST_DEEP = 7

@@ -154,17 +154,18 @@ static bool copy_page(int fd, struct hvd_live_page *copy)
     return true;
 }
 
-/* Finds the page of a process. Forked children may have their parent's page open. */
-static bool read_page(int pid, struct hvd_live_page *page)
+/* Finds the page of a process, and copies it. Forked children may have their parent's
+ * page open. Returns the descriptor of the page, or -1. access: O_RDONLY or O_RDWR. */
+static int open_page(int pid, int access, struct hvd_live_page *page)
 {
     char path[PATH_BYTES];
-    bool is_found = false;
+    int found = -1;
     struct dirent *entry;
     DIR *files;
 
     snprintf(path, sizeof(path), "/proc/%d/fd", pid);
     files = opendir(path);
-    while (files != NULL && !is_found && (entry = readdir(files)) != NULL) {
+    while (files != NULL && found < 0 && (entry = readdir(files)) != NULL) {
         char target[PATH_BYTES];
         ssize_t length =
             readlinkat(dirfd(files), entry->d_name, target, sizeof(target) - 1);
@@ -174,10 +175,11 @@ static bool read_page(int pid, struct hvd_live_page *page)
                     strlen("/memfd:" HVD_LIVE_PAGE_FILE " ")) == 0) {
             /* O_NONBLOCK: opening a pipe of that name would block */
             const int fd = openat(dirfd(files), entry->d_name,
-                                  O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+                                  access | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 
-            is_found = fd >= 0 && copy_page(fd, page) && page->pid == own_pid(pid);
-            if (fd >= 0) {
+            if (fd >= 0 && copy_page(fd, page) && page->pid == own_pid(pid)) {
+                found = fd;
+            } else if (fd >= 0) {
                 close(fd);
             }
         }
@@ -185,7 +187,7 @@ static bool read_page(int pid, struct hvd_live_page *page)
     if (files != NULL) {
         closedir(files);
     }
-    return is_found;
+    return found;
 }
 
 static double seconds_since(int64_t then_ns, int64_t now_ns)
@@ -240,6 +242,29 @@ static bool is_asked_for(const struct hvd_info_selection *which,
            (which->pid == 0 || descends_from(rank->pid, which->pid));
 }
 
+/* Reads the rank that a process is. Returns whether it is one that is asked for. */
+static bool read_rank(const struct hvd_info_selection *which, pid_t pid,
+                      struct hvd_info_rank *rank)
+{
+    struct hvd_live_page page;
+    const int fd = open_page(pid, which->has_stacks ? O_RDWR : O_RDONLY, &page);
+    bool is_wanted = false;
+    int parent;
+
+    *rank = (struct hvd_info_rank){.pid = pid};
+    if (fd >= 0 && read_stat(pid, &rank->process, &parent)) {
+        take_page(&page, hvd_clock_ns(), rank);
+        is_wanted = is_asked_for(which, rank);
+    }
+    if (is_wanted && which->has_stacks && rank->process != 'T') {
+        hvd_info_stack_read(fd, rank->stack, sizeof(rank->stack));
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is_wanted;
+}
+
 int hvd_info_live_find(const struct hvd_info_selection *which,
                        struct hvd_info_ranks *ranks, struct hvd_error *err)
 {
@@ -251,19 +276,10 @@ int hvd_info_live_find(const struct hvd_info_selection *which,
         return hvd_fail(err, HVD_ERR_SYS, "cannot read /proc: %m");
     }
     while (status == 0 && (entry = readdir(processes)) != NULL) {
-        struct hvd_info_rank rank = {.pid = (pid_t)strtol(entry->d_name, NULL, 10)};
-        struct hvd_live_page page;
-        int parent;
+        const pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+        struct hvd_info_rank rank;
 
-        if (rank.pid > 0 && read_page(rank.pid, &page) &&
-            read_stat(rank.pid, &rank.process, &parent)) {
-            take_page(&page, hvd_clock_ns(), &rank);
-            if (!is_asked_for(which, &rank)) {
-                continue;
-            }
-            if (which->has_stacks) {
-                hvd_info_stack_read(rank.pid, rank.stack, sizeof(rank.stack));
-            }
+        if (pid > 0 && read_rank(which, pid, &rank)) {
             status = hvd_info_live_add(ranks, &rank, err);
         }
     }

@@ -13,7 +13,7 @@
 #include "gpu_binding/base/error.h"
 
 enum {
-    HVD_INFO_STACK_BYTES = 1536,
+    HVD_INFO_STACK_BYTES = 3072,
 };
 
 struct hvd_info_tensor {
@@ -41,7 +41,7 @@ struct hvd_info_rank {
     bool has_messages; /* sends or receives are in flight */
     int count;
     struct hvd_info_tensor tensors[HVD_LIVE_TENSORS]; /* [count] the oldest ones */
-    char stack[HVD_INFO_STACK_BYTES]; /* of Python (stack.h), if asked for */
+    char stack[HVD_INFO_STACK_BYTES]; /* of the main thread, if asked for */
 };
 
 struct hvd_info_ranks {

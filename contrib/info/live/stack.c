@@ -1,162 +1,117 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "contrib/info/live/stack.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <signal.h>
+#include <limits.h>
+#include <linux/futex.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include <stdint.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "collectives/trace/live_page.h"
+
 enum {
-    PAUSE_MS = 5,
-    LIMIT_MS = 300,
-    MOST_BYTES = 64 * 1024, /* of the stacks of all threads */
+    PAUSE_MS = 2,
+    LIMIT_MS = 1500, /* the rank waits 300 ms for Python, and as long for its thread */
 };
 
-static const char link_start[] = "/memfd:hvd-stacks-";
-
-/* Opens the memory file to which the process writes its stacks. The name of the file ends
- * with the number of the signal that asks for one. Returns -1 if there is no file. */
-static int open_stacks(pid_t pid, int *number)
-{
-    char path[64];
-    struct dirent *entry;
-    int fd = -1;
-    DIR *files;
-
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
-    files = opendir(path);
-    while (files != NULL && fd < 0 && (entry = readdir(files)) != NULL) {
-        char target[64];
-        ssize_t length =
-            readlinkat(dirfd(files), entry->d_name, target, sizeof(target) - 1);
-
-        target[length > 0 ? length : 0] = '\0';
-        if (strncmp(target, link_start, strlen(link_start)) == 0) {
-            *number = (int)strtol(target + strlen(link_start), NULL, 10);
-            /* O_NONBLOCK: opening a pipe of that name would block */
-            fd = openat(dirfd(files), entry->d_name, O_RDWR | O_NONBLOCK | O_CLOEXEC);
-        }
-    }
-    if (files != NULL) {
-        closedir(files);
-    }
-    return fd;
-}
-
-static off_t size_of(int fd)
-{
-    struct stat facts;
-
-    return fstat(fd, &facts) == 0 ? facts.st_size : 0;
-}
-
-/* Returns whether the process handles the signal. If not, the signal would kill it. */
-static bool is_caught(pid_t pid, int number)
-{
-    char line[256];
-    unsigned long long caught = 0;
-    FILE *status;
-
-    snprintf(line, sizeof(line), "/proc/%d/status", (int)pid);
-    status = fopen(line, "re");
-    while (status != NULL && fgets(line, sizeof(line), status) != NULL &&
-           sscanf(line, "SigCgt: %llx", &caught) != 1) {
-    }
-    if (status != NULL) {
-        fclose(status);
-    }
-    return (caught >> (number - 1) & 1) != 0;
-}
-
-/* Waits until the file has grown and has stopped growing. Returns its size. */
-static off_t await_text(int fd, off_t before)
-{
-    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
-    off_t size = before, last;
-    int waited_ms = 0;
-
-    do {
-        last = size;
-        nanosleep(&pause, NULL);
-        waited_ms += PAUSE_MS;
-        size = size_of(fd);
-    } while (waited_ms < LIMIT_MS && (size == before || size != last));
-    return size;
-}
-
-/* Frees the memory of older stacks; offsets in the file stay valid. Changes nothing but
- * memory files, because a user could offer root another file under this name. All memory
- * files are on one device, and no file with a path is on it. */
-static void free_older(int fd, off_t end)
+/* Whether the file is a memory file. A user could offer root another file under the name
+ * of a page. All memory files are on one device, and no file with a path is on it. */
+static bool is_memory_file(int fd)
 {
     const int own = memfd_create("hvd-info", MFD_CLOEXEC);
     struct stat facts, of_own;
+    const bool is_same = own >= 0 && fstat(own, &of_own) == 0 && fstat(fd, &facts) == 0 &&
+                         facts.st_dev == of_own.st_dev;
 
-    if (own >= 0 && fstat(own, &of_own) == 0 && fstat(fd, &facts) == 0 &&
-        facts.st_dev == of_own.st_dev && end > 0) {
-        fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end);
-    }
     if (own >= 0) {
         close(own);
     }
+    return is_same;
 }
 
-/* Copies the lines of the last stack: faulthandler writes the main thread last. */
-static void take_main(char *all, char *text, size_t bytes)
+static bool read_word(int fd, size_t offset, uint32_t *word)
 {
-    static const char line_start[] = "  File ";
-    const char *at = strstr(all, line_start);
+    return pread(fd, word, sizeof(*word), (off_t)offset) == (ssize_t)sizeof(*word);
+}
+
+/* Wakes the thread of the rank. Only the kernel uses the mapping: a user who shortens the
+ * file cannot make this program fail. */
+static void wake_rank(int fd)
+{
+    const size_t bytes = sizeof(struct hvd_live_page);
+    char *page = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (page != MAP_FAILED) {
+        syscall(SYS_futex, page + offsetof(struct hvd_live_page, stack_asked), FUTEX_WAKE,
+                INT_MAX, NULL, NULL, 0);
+        munmap(page, bytes);
+    }
+}
+
+/* Asks, and returns the number of the question; 0: the rank cannot be asked. */
+static uint32_t ask_rank(int fd)
+{
+    const size_t offset = offsetof(struct hvd_live_page, stack_asked);
+    uint32_t asked;
+
+    if (!is_memory_file(fd) || !read_word(fd, offset, &asked)) {
+        return 0;
+    }
+    asked = asked == UINT32_MAX ? 1 : asked + 1;
+    if (pwrite(fd, &asked, sizeof(asked), (off_t)offset) != (ssize_t)sizeof(asked)) {
+        return 0;
+    }
+    wake_rank(fd);
+    return asked;
+}
+
+/* Copies the answer. Returns false if it is not there, or is being written. */
+static bool take_answer(int fd, uint32_t asked, char stack[HVD_LIVE_STACK])
+{
+    const size_t offset = offsetof(struct hvd_live_page, stack_told);
+    uint32_t before, after;
+
+    return read_word(fd, offset, &before) && before == asked &&
+           pread(fd, stack, HVD_LIVE_STACK, offsetof(struct hvd_live_page, stack)) ==
+               HVD_LIVE_STACK &&
+           read_word(fd, offset, &after) && after == asked;
+}
+
+/* Copies the lines that fit. */
+static void copy_lines(const char *from, char *text, size_t bytes)
+{
     size_t used = 0;
 
-    text[0] = '\0';
-    for (char *next = all; (next = strstr(next, "\n\n")) != NULL; next += 2) {
-        const char *first = strstr(next, line_start);
-
-        at = first != NULL ? first : at;
-    }
-    while (at != NULL && strncmp(at, line_start, strlen(line_start)) == 0) {
-        const size_t length = strcspn(at, "\n") + 1;
-
-        if (at[length - 1] == '\0' || used + length - 2 >= bytes) {
+    for (size_t length; *from != '\0'; from += length) {
+        length = strcspn(from, "\n") + 1;
+        if (from[length - 1] == '\0' || used + length >= bytes) {
             break;
         }
-        memcpy(text + used, at + 2, length - 2);
-        used += length - 2;
-        text[used] = '\0';
-        at += length;
+        memcpy(text + used, from, length);
+        used += length;
     }
+    text[used] = '\0';
 }
 
-void hvd_info_stack_read(pid_t pid, char *text, size_t bytes)
+void hvd_info_stack_read(int page, char *text, size_t bytes)
 {
-    char *all = malloc(MOST_BYTES);
-    int number = 0;
-    int fd = open_stacks(pid, &number);
-    off_t before, after;
-    ssize_t length = 0;
+    const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
+    const uint32_t asked = ask_rank(page);
+    char stack[HVD_LIVE_STACK + 1] = "";
+    bool is_told = false;
 
-    text[0] = '\0';
-    if (fd >= 0 && all != NULL && number >= SIGRTMIN && number <= SIGRTMAX &&
-        is_caught(pid, number)) {
-        before = size_of(fd);
-        free_older(fd, before);
-        if (kill(pid, number) == 0) {
-            after = await_text(fd, before);
-            before = after - before < MOST_BYTES ? before : after - MOST_BYTES + 1;
-            length = pread(fd, all, MOST_BYTES - 1, before);
+    for (int waited_ms = 0; asked != 0 && !is_told && waited_ms < LIMIT_MS;
+         waited_ms += PAUSE_MS) {
+        is_told = take_answer(page, asked, stack);
+        if (!is_told) {
+            nanosleep(&pause, NULL);
         }
-        all[length > 0 ? length : 0] = '\0';
-        take_main(all, text, bytes);
     }
-    if (fd >= 0) {
-        close(fd);
-    }
-    free(all);
+    stack[HVD_LIVE_STACK] = '\0';
+    copy_lines(is_told ? stack : "", text, bytes);
 }

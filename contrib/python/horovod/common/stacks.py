@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets ``hvd-info --stacks`` ask this process for its Python stacks, also when it hangs.
+"""Lets libhvd read the Python stacks of this process, also when it hangs.
 
 Python's faulthandler writes them when a signal comes. It needs neither the GIL nor memory, so it
 works while the program hangs in a library. The text goes to a memory file whose name has the number
-of the signal, and which hvd-info reads by /proc/PID/fd."""
+of the signal. libhvd sends the signal, and finds the file by its name."""
 
 import faulthandler
 import os
 import signal
 
 _SIGNAL = signal.SIGRTMAX - 3
-_FILE = f'hvd-stacks-{_SIGNAL}'  # contrib/info/live/stack.c knows the name
+_FILE = f'hvd-stacks-{_SIGNAL}'  # collectives/stack/python_stack.c knows the name
 
 _file = None
 
