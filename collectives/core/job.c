@@ -130,18 +130,10 @@ static int start_job(struct hvd_job *job, struct hvd_boot_query *query,
                      struct hvd_error *err)
 {
     static open_part *const parts[] = {
-        hvd_live_open,
-        hvd_stacks_open,
-        hvd_recording_open,
-        hvd_negotiation_open,
-        hvd_tuning_create,
-        hvd_connect_open_net,
-        hvd_gpu_tensors_open,
-        open_movers,
-        hvd_connect_net,
-        open_report,
-        hvd_metrics_open,
-        hvd_progress_start_thread,
+        hvd_live_open,        hvd_stacks_open,   hvd_recording_open,
+        hvd_negotiation_open, hvd_tuning_create, hvd_connect_open_net,
+        hvd_gpu_tensors_open, open_movers,       hvd_connect_net,
+        open_report,          hvd_metrics_open,  hvd_progress_start_thread,
     };
     int status;
 
