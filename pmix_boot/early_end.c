@@ -71,7 +71,8 @@ static void tell_end(int status, void *unused)
 
 HVD_CONSTRUCTOR static void watch_own_end(void)
 {
-    if (is_task() && hvd_number_of_variable(HVD_ENV_RANK) >= 0 && find_service() != NULL) {
+    if (is_task() && hvd_number_of_variable(HVD_ENV_RANK) >= 0 &&
+        find_service() != NULL) {
         (void)on_exit(tell_end, NULL);
     }
 }

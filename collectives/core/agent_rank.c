@@ -75,7 +75,8 @@ int hvd_agent_rank_bind(struct hvd_error *err)
     if (text == NULL || getenv(HVD_ENV_TORCHRUN_ID) == NULL) {
         return 0;
     }
-    status = hvd_agent_plan_read(text, hvd_number_of_variable(HVD_ENV_TORCH_LOCAL_RANK), &plan, err);
+    status = hvd_agent_plan_read(text, hvd_number_of_variable(HVD_ENV_TORCH_LOCAL_RANK),
+                                 &plan, err);
     if (status != 0) {
         return status;
     }

@@ -14,6 +14,7 @@
 #include "collectives/agreement/agreement.h"
 #include "collectives/core/job_state.h"
 #include "collectives/set/set.h"
+#include "collectives/trace/metrics_counts.h"
 #include "collectives/trace/metrics_file.h"
 #include "collectives/trace/metrics_text.h"
 #include "collectives/trace/straggler_report.h"
@@ -86,6 +87,13 @@ void hvd_metrics_note(struct hvd_job *job, const struct hvd_batch *batch,
                       since_of(metrics, note));
     if (note->priority >= 0) {
         metrics->ended_ns[note->priority] = note->ended_ns;
+    }
+}
+
+void hvd_metrics_count_step(const struct hvd_metrics *metrics)
+{
+    if (metrics->own != NULL) {
+        hvd_metrics_add(&metrics->own->steps, 1);
     }
 }
 

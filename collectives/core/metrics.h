@@ -9,10 +9,11 @@
 #include <stdint.h>
 
 #include "collectives/request/batch.h"
-#include "collectives/trace/metrics_counts.h"
 
 struct hvd_job;
+struct hvd_metrics_counts;
 struct hvd_metrics_writer;
+struct hvd_straggler_batch;
 
 struct hvd_metrics {
     struct hvd_metrics_counts *own; /* NULL: no metrics */
@@ -41,11 +42,6 @@ void hvd_metrics_note_stalls(struct hvd_job *job);
 void hvd_metrics_publish(struct hvd_job *job);
 
 /* Counts a step of the optimizer. Any thread, but one at a time. */
-static inline void hvd_metrics_count_step(const struct hvd_metrics *metrics)
-{
-    if (metrics->own != NULL) {
-        hvd_metrics_add(&metrics->own->steps, 1);
-    }
-}
+void hvd_metrics_count_step(const struct hvd_metrics *metrics);
 
 #endif
