@@ -29,6 +29,10 @@ enum {
     LIBRARY_PATH_BYTES = 65536,
 };
 
+/* A part of the texts about calls of NCCL that failed (hvd_nccl_fail), but not of those
+ * about NCCL that cannot be used. */
+static const char nccl_failed[] = "(NCCL ";
+
 /* --- the directory --- */
 
 static int fail_directory(const char *path, const char *what, struct hvd_error *err)
@@ -295,7 +299,7 @@ int hvd_nccl_files_set_here(int rank, struct hvd_error *err)
 bool hvd_nccl_files_advise(const char *directory, const char *cause, char *line,
                            size_t bytes)
 {
-    if (directory != NULL && directory[0] != '\0' && strstr(cause, "NCCL") != NULL &&
+    if (directory != NULL && directory[0] != '\0' && strstr(cause, nccl_failed) != NULL &&
         snprintf(line, bytes, "to see NCCL's warnings on all ranks: hvd-info --nccl %s",
                  directory) < (int)bytes) {
         return true;

@@ -38,8 +38,8 @@ int hvd_nccl_files_set(const struct hvd_nccl_environment *environment, int rank,
 int hvd_nccl_files_set_here(int rank, struct hvd_error *err);
 
 /* Writes the line that ends the report of a failure: the command that shows the files.
- * Returns false, with an empty line, if there is no directory (NULL or empty), `cause` is
- * no failure of NCCL, or the line does not fit. */
+ * Returns false, with an empty line, if there is no directory (NULL or empty), `cause`
+ * does not tell of a call of NCCL that failed, or the line does not fit. */
 bool hvd_nccl_files_advise(const char *directory, const char *cause, char *line,
                            size_t bytes);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hvdrun, also installed as horovodrun: starts the ranks of a job. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
+#include "gpu_binding/base/nccl_files.h"
 #include "pmix_boot/hvdrun/allocation.h"
 #include "pmix_boot/hvdrun/help.h"
 #include "pmix_boot/hvdrun/launcher.h"
@@ -26,6 +29,19 @@ static void print_remarks(const struct hvdrun_options *options)
 {
     for (int i = 0; i < options->remarks.count; i++) {
         hvd_log(HVD_LOG_WARN, "%s", options->remarks.items[i]);
+    }
+}
+
+/* Names the command that explains a failure of NCCL. */
+static void advise(const struct hvdrun_options *options, const char *failure)
+{
+    const char *directory =
+        hvdrun_string_list_get_variable(&options->settings, HVD_ENV_NCCL_FILES);
+    char line[PATH_MAX + 64];
+
+    if (hvd_nccl_files_advise(directory != NULL ? directory : getenv(HVD_ENV_NCCL_FILES),
+                              failure, line, sizeof(line))) {
+        fprintf(stderr, "hvdrun: %s\n", line);
     }
 }
 
@@ -54,6 +70,7 @@ static int run_command(struct hvdrun_options *options)
     }
     if (err.status != 0) {
         fprintf(stderr, "hvdrun: %s\n", err.text);
+        advise(options, err.text);
     }
     return exit_code;
 }

@@ -21,6 +21,14 @@ static const int copied_version = 21800;
 
 int fake_nccl_result(const char *function)
 {
+    const char *failing = getenv("FAKE_NCCL_FAILS");
+
+    if (failing != NULL && strcmp(failing, function) == 0) {
+        fake_nccl_warn("misc/socket.cc:51",
+                       "socketProgress: Connection closed by remote peer 10.0.0.1<%d>",
+                       (int)getpid());
+        return FAKE_SYSTEM_ERROR;
+    }
     return fake_gpu_fails(function) ? FAKE_SYSTEM_ERROR : FAKE_NCCL_SUCCESS;
 }
 
@@ -165,6 +173,7 @@ static int make_comm(struct fake_comm **out, int size, const struct fake_id *id,
         free(comm);
         return FAKE_SYSTEM_ERROR;
     }
+    fake_nccl_begin_log();
     fake_gpu_bus_id(bus_id, sizeof(bus_id));
     snprintf(gpu, sizeof(gpu), "%.60s %s", host != NULL ? host : "", bus_id);
     if (getenv("FAKE_NCCL_DIES") != NULL) {

@@ -122,7 +122,7 @@ static int call(const char *function, struct fake_call wanted)
 {
     struct fake_call *made;
 
-    if (fake_gpu_fails(function)) {
+    if (fake_nccl_result(function) != FAKE_NCCL_SUCCESS) {
         return FAKE_SYSTEM_ERROR;
     }
     if (!fake_comm_is_ready(wanted.comm) || !is_known(&wanted)) {

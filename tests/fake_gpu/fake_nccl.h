@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 
+#include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_cuda.h"
 #include "tests/fake_gpu/fake_link.h"
 #include "tests/fake_gpu/fake_reduce.h"
@@ -85,6 +86,13 @@ struct fake_call {
 int fake_nccl_version(void);
 /* Returns the result of a call: an error if a test makes this call fail. */
 int fake_nccl_result(const char *function);
+
+/* Opens the file of NCCL_DEBUG_FILE at the first call, as NCCL does: not for the level
+ * VERSION or no level. */
+void fake_nccl_begin_log(void);
+
+/* Writes a warning to this file, else to stderr. source: "FILE:LINE" of NCCL. */
+void fake_nccl_warn(const char *source, const char *format, ...) HVD_PRINTF(2, 3);
 
 /* Whether the communicator's last call has ended; prints an error if not. */
 bool fake_comm_is_ready(struct fake_comm *comm);

@@ -235,13 +235,13 @@ static void test_advice(void)
                                  sizeof(line)) &&
                strstr(line, "hvd-info --nccl /x/logs") != NULL,
            "a failure of NCCL is followed by the command that explains it");
-    tap_ok(!hvd_nccl_files_advise("/x/logs", "rank 1 died", line, sizeof(line)) &&
+    tap_ok(!hvd_nccl_files_advise("/x/logs", "NCCL cannot be used", line, sizeof(line)) &&
                line[0] == '\0' &&
-               !hvd_nccl_files_advise(NULL, "NCCL", line, sizeof(line)) &&
-               !hvd_nccl_files_advise("", "NCCL", line, sizeof(line)),
+               !hvd_nccl_files_advise(NULL, "(NCCL ", line, sizeof(line)) &&
+               !hvd_nccl_files_advise("", "(NCCL ", line, sizeof(line)),
            "other failures are not, nor without HVD_NCCL_FILES");
-    tap_ok(!hvd_nccl_files_advise("/a/path/of/more/than/thirty/characters", "NCCL", line,
-                                  sizeof(line)) &&
+    tap_ok(!hvd_nccl_files_advise("/a/path/of/more/than/thirty/characters", "(NCCL ",
+                                  line, sizeof(line)) &&
                line[0] == '\0',
            "half a command is never shown");
 }
