@@ -49,7 +49,7 @@ echo 'n3:1:1 [0] NCCL WARN not of this job' >"$job/notes.txt"
 mkdir "$job/inspector"
 
 prints 'one paragraph for each kind, the earliest first' --nccl "$job" <<END
-$job: 8 files of 7 ranks and 1 process on n[1-3]; 3 kinds of warnings, the earliest first
+$job: 8 files of 7 ranks and 1 process on n[1-3]; 3 kinds of warning, the earliest first
 ranks without a file, because they did not start NCCL or wrote elsewhere: 6
 
 4 ranks (0-3) on n1, 4 times, first at 2026-11-29 10:00:02 on n1:

@@ -177,6 +177,12 @@ static void test_advice(void)
          "9637888), "
          "error: No space left on device (28)",
          "df /dev/shm"},
+        {"Error: failed to extend /dev/shm/nccl-QfgPGN to 9637892 bytes, error: No space "
+         "left on device (28)",
+         "df /dev/shm"},
+        {"Error while attaching to shared memory segment /dev/shm/nccl-QfgPGN (size "
+         "9637888), error: No such file or directory (2)",
+         "--ipc=host"},
         {"Mismatched NCCL version detected : rank 0 version 22005 rank 1 version 22304",
          "which library each node loads"},
         {"Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1000",
@@ -208,7 +214,9 @@ static void test_advice(void)
         tap_ok(advice != NULL && strstr(advice, known[i].word) != NULL,
                "advice about: %.60s", known[i].text);
     }
-    tap_ok(hvd_info_nccl_advice("Unknown pattern 7") == NULL,
+    tap_ok(hvd_info_nccl_advice("Unknown pattern 7") == NULL &&
+               hvd_info_nccl_advice("unlink shared memory /dev/shm/nccl-a failed, error: "
+                                    "No such file or directory (2)") == NULL,
            "an unknown warning has no advice");
 }
 

@@ -52,8 +52,13 @@ static const struct {
      "training is the cause, which compute-sanitizer names; dmesg | grep Xid shows "
      "faults "
      "of the GPU"},
-    {"shared memory", NULL, SHM_IS_FULL},
-    {"/dev/shm", NULL, SHM_IS_FULL},
+    {"attaching to shared memory", NULL,
+     "ranks of one node do not see the same /dev/shm: start their containers with the "
+     "node's own (--ipc=host), or set NCCL_SHM_DISABLE=1"},
+    {"creating shared memory", NULL, SHM_IS_FULL},
+    {"create shared memory", NULL, SHM_IS_FULL},
+    {"/dev/shm", "failed to extend", SHM_IS_FULL},
+    {"/dev/shm", "No space left", SHM_IS_FULL},
     {"Mismatched NCCL version", NULL, OTHER_VERSION},
     {"NCCL version mismatch", NULL, OTHER_VERSION},
     {"compiled with NCCL version", NULL, OTHER_VERSION},

@@ -269,7 +269,7 @@ int hvd_info_nccl_print(const struct hvd_info_nccl_report *report, FILE *out,
     if (status == 0 && kinds == 0) {
         fputs("; no warnings of NCCL\n", out);
     } else if (status == 0) {
-        fprintf(out, "; %d kind%s of warnings, the earliest first\n", kinds,
+        fprintf(out, "; %d kind%s of warning, the earliest first\n", kinds,
                 plural(kinds));
     }
     if (status == 0) {
