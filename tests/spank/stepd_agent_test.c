@@ -58,6 +58,10 @@ static void test_agent(void)
              "its ranks do not inherit numbers or a GPU of torchrun");
     fake_step_setenv("PET_NPROC_PER_NODE", "7");
     fake_step_setenv("PET_MASTER_PORT", "4711");
+    fake_step_setenv("HVD_NCCL_FILES", "/tmp");
+    task_has(&plugin, "NCCL_DEBUG_FILE=/tmp/nccl.-.%h.%p NCCL_DEBUG=WARN",
+             "an agent gets a file for NCCL without a rank");
+    fake_step_setenv("HVD_NCCL_FILES", "");
     task_has(&plugin, "PET_NPROC_PER_NODE=7 PET_MASTER_PORT=4711 PET_NNODES=2",
              "values that the user set for torchrun are kept");
     side_finish(&plugin);
