@@ -22,7 +22,7 @@ static bool is_traced(void *context)
 {
     const struct hvd_job *job = context;
 
-    return hvd_timeline_is_on(job->timeline);
+    return hvd_timeline_is_on(job->timeline) || hvd_metrics_are_on(&job->metrics);
 }
 
 static void stop_gpu(void *self)
@@ -75,8 +75,11 @@ static void end_landed(void *context, struct hvd_entry *entry, int status,
     struct hvd_error lacks_room;
 
     if (status == 0 && trace != NULL) {
-        hvd_timeline_device(job->timeline, entry, trace->since_ns, trace->spans,
-                            trace->count);
+        if (job->timeline != NULL) {
+            hvd_timeline_device(job->timeline, entry, trace->since_ns, trace->spans,
+                                trace->count);
+        }
+        hvd_metrics_note_landed(job, entry, trace->since_ns, trace->spans, trace->count);
     }
     if (status == 0 && hvd_entry_check_room(entry, &lacks_room) != 0) {
         status = lacks_room.status;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collectives/agreement/agreement.h"
@@ -18,6 +19,7 @@
 #include "collectives/trace/metrics_file.h"
 #include "collectives/trace/metrics_text.h"
 #include "collectives/trace/straggler_report.h"
+#include "collectives/trace/trace_text.h"
 #include "collectives/transport/shm/mail.h"
 #include "collectives/transport/shm/shm.h"
 #include "collectives/transport/shm/shm_pages.h"
@@ -79,12 +81,21 @@ void hvd_metrics_note(struct hvd_job *job, const struct hvd_batch *batch,
                       const struct hvd_straggler_batch *note)
 {
     struct hvd_metrics *metrics = &job->metrics;
+    const bool is_on_gpu = batch->device_number != 0;
+    const struct hvd_metrics_run run = {
+        .kind = note->kind,
+        .bytes = note->bytes,
+        .ranks = batch->set->count,
+        .run_ns = note->ended_ns - note->started_ns,
+    };
 
     if (metrics->own == NULL) {
         return;
     }
-    hvd_metrics_count(metrics->own, note, batch->set->count, batch->device_number != 0,
-                      since_of(metrics, note));
+    hvd_metrics_count(metrics->own, note, is_on_gpu, since_of(metrics, note));
+    if (!is_on_gpu) {
+        hvd_metrics_time(metrics->own, &run, false);
+    }
     if (note->priority >= 0) {
         metrics->ended_ns[note->priority] = note->ended_ns;
     }
@@ -95,6 +106,50 @@ void hvd_metrics_count_step(const struct hvd_metrics *metrics)
     if (metrics->own != NULL) {
         hvd_metrics_add(&metrics->own->steps, 1);
     }
+}
+
+/* Counts the time of the batch that has landed last. */
+static void count_landed(struct hvd_metrics *metrics)
+{
+    if (metrics->landing_ns != 0) {
+        hvd_metrics_time(metrics->own, metrics->landing, true);
+    }
+    metrics->landing_ns = 0;
+}
+
+/* Returns the time from the earliest begin to the latest end: spans of the device and of
+ * the host, whose clocks differ, need not be in order. */
+static int64_t extent_of(const struct hvd_trace_span *spans, int count)
+{
+    int64_t begin_ns = spans[0].begin_ns;
+    int64_t end_ns = spans[0].end_ns;
+
+    for (int i = 1; i < count; i++) {
+        begin_ns = spans[i].begin_ns < begin_ns ? spans[i].begin_ns : begin_ns;
+        end_ns = spans[i].end_ns > end_ns ? spans[i].end_ns : end_ns;
+    }
+    return end_ns - begin_ns;
+}
+
+void hvd_metrics_note_landed(struct hvd_job *job, const struct hvd_entry *entry,
+                             int64_t since_ns, const struct hvd_trace_span *spans,
+                             int count)
+{
+    struct hvd_metrics *metrics = &job->metrics;
+
+    if (metrics->own == NULL || count == 0) {
+        return;
+    }
+    if (metrics->landing_ns != since_ns) {
+        count_landed(metrics);
+        metrics->landing_ns = since_ns;
+        *metrics->landing = (struct hvd_metrics_run){
+            .kind = entry->descriptor.kind,
+            .ranks = entry->request->set_size,
+            .run_ns = extent_of(spans, count),
+        };
+    }
+    metrics->landing->bytes += hvd_descriptor_bytes(&entry->descriptor);
 }
 
 void hvd_metrics_note_stalls(struct hvd_job *job)
@@ -129,6 +184,12 @@ void hvd_metrics_publish(struct hvd_job *job)
         hvd_metrics_set(&writer->lateness[i].late_us, (uint64_t)rank->late_us);
         hvd_metrics_set(&writer->lateness[i].waited_us, (uint64_t)rank->waited_us);
     }
+}
+
+void hvd_metrics_settle(struct hvd_job *job)
+{
+    count_landed(&job->metrics);
+    hvd_metrics_publish(job);
 }
 
 /* --- labels --- */
@@ -200,6 +261,7 @@ static char *make_text(void *context, bool is_last)
         return NULL;
     }
     writer->facts.is_running = !is_last;
+    writer->facts.written_s = (int64_t)time(NULL);
     writer->facts.compared = hvd_metrics_get(&writer->compared);
     hvd_metrics_print(&writer->facts, out);
     fclose(out);
@@ -324,11 +386,12 @@ static void close_metrics(void *self)
     struct hvd_job *job = self;
     struct hvd_metrics *metrics = &job->metrics;
 
-    hvd_metrics_publish(job);
+    hvd_metrics_settle(job);
     if (metrics->writer != NULL) {
         hvd_metrics_file_close(metrics->writer->file);
     }
     free_writer(metrics->writer);
+    free(metrics->landing);
     if (metrics->map != NULL) {
         munmap(metrics->map, hvd_metrics_bytes(local_size_of(job->boot)));
     }
@@ -346,9 +409,14 @@ static int map_counters(struct hvd_job *job, struct hvd_error *err)
     const struct hvd_boot *boot = job->boot;
     const int local_size = local_size_of(boot);
     struct hvd_metrics *metrics = &job->metrics;
-    int status = hvd_shm_map_reserved(job->shm, hvd_mail_reserved_bytes(local_size),
-                                      hvd_metrics_bytes(local_size), &metrics->map, err);
+    int status;
 
+    metrics->landing = calloc(1, sizeof(*metrics->landing));
+    if (metrics->landing == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the metrics");
+    }
+    status = hvd_shm_map_reserved(job->shm, hvd_mail_reserved_bytes(local_size),
+                                  hvd_metrics_bytes(local_size), &metrics->map, err);
     if (status == 0) {
         metrics->own = (struct hvd_metrics_counts *)(void *)metrics->map +
                        boot->layout.local_rank[boot->rank];

@@ -51,6 +51,7 @@ static void say_drained(struct hvd_job *job)
     if (job->report != NULL) {
         hvd_straggler_report_close(job->report);
     }
+    hvd_metrics_settle(job);
     if (job->boot->rank == 0) {
         hvd_shutdown_on_close(job);
     } else {

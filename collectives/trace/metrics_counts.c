@@ -54,25 +54,39 @@ static uint64_t bus_bytes(enum hvd_kind kind, int64_t bytes, int ranks)
     }
 }
 
+static struct hvd_metrics_sums *sums_of(struct hvd_metrics_counts *counts,
+                                        enum hvd_kind kind, int64_t bytes, bool is_on_gpu)
+{
+    return (unsigned)kind < HVD_STRAGGLER_KINDS
+               ? &counts->of[is_on_gpu][kind][hvd_metrics_size_of(bytes)]
+               : NULL; /* a change of process sets */
+}
+
 void hvd_metrics_count(struct hvd_metrics_counts *counts,
-                       const struct hvd_straggler_batch *batch, int ranks, bool is_on_gpu,
+                       const struct hvd_straggler_batch *batch, bool is_on_gpu,
                        int64_t since_ns)
 {
-    struct hvd_metrics_sums *of;
+    struct hvd_metrics_sums *sums = sums_of(counts, batch->kind, batch->bytes, is_on_gpu);
 
-    if ((unsigned)batch->kind >= HVD_STRAGGLER_KINDS) {
-        return; /* a change of process sets */
+    if (sums == NULL) {
+        return;
     }
-    of = &counts->of[is_on_gpu][batch->kind][hvd_metrics_size_of(batch->bytes)];
-    hvd_metrics_add(&of->batches, 1);
-    hvd_metrics_add(&of->tensors, (uint64_t)batch->tensors);
-    hvd_metrics_add(&of->bytes, (uint64_t)batch->bytes);
-    hvd_metrics_add(&of->bus_bytes, bus_bytes(batch->kind, batch->bytes, ranks));
-    if (!is_on_gpu && batch->ended_ns > batch->started_ns) {
-        hvd_metrics_add(&of->run_ns, (uint64_t)(batch->ended_ns - batch->started_ns));
-    }
+    hvd_metrics_add(&sums->batches, 1);
+    hvd_metrics_add(&sums->tensors, (uint64_t)batch->tensors);
+    hvd_metrics_add(&sums->bytes, (uint64_t)batch->bytes);
     hvd_metrics_add(&counts->batches, 1);
     if (batch->ended_ns > since_ns) {
         hvd_metrics_add(&counts->busy_ns, (uint64_t)(batch->ended_ns - since_ns));
+    }
+}
+
+void hvd_metrics_time(struct hvd_metrics_counts *counts,
+                      const struct hvd_metrics_run *run, bool is_on_gpu)
+{
+    struct hvd_metrics_sums *sums = sums_of(counts, run->kind, run->bytes, is_on_gpu);
+
+    if (sums != NULL && run->run_ns > 0) {
+        hvd_metrics_add(&sums->bus_bytes, bus_bytes(run->kind, run->bytes, run->ranks));
+        hvd_metrics_add(&sums->run_ns, (uint64_t)run->run_ns);
     }
 }

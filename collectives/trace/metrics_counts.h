@@ -22,9 +22,10 @@ struct hvd_metrics_sums {
     _Atomic uint64_t batches;
     _Atomic uint64_t tensors;
     _Atomic uint64_t bytes; /* of this rank's input */
-    /* bytes times the factor by which nccl-tests makes bus bandwidth of bandwidth */
+    /* These two are sums over the batches that have been timed. bus_bytes: bytes times
+     * the factor by which nccl-tests makes bus bandwidth of bandwidth. */
     _Atomic uint64_t bus_bytes;
-    _Atomic uint64_t run_ns; /* 0 for batches on GPUs, which end after the last look */
+    _Atomic uint64_t run_ns;
 };
 
 struct hvd_metrics_counts {
@@ -64,11 +65,23 @@ static inline uint64_t hvd_metrics_get(const _Atomic uint64_t *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
-/* Counts a batch of a process set of `ranks` ranks. since_ns: when this rank had
- * submitted the batch, and the batch before it in the same queue had ended. */
+/* A batch of a process set of `ranks` ranks that ran for some time. */
+struct hvd_metrics_run {
+    enum hvd_kind kind;
+    int64_t bytes; /* of this rank's input */
+    int ranks;
+    int64_t run_ns;
+};
+
+/* Counts a batch. since_ns: when this rank had submitted the batch, and the batch before
+ * it in the same queue had ended. */
 void hvd_metrics_count(struct hvd_metrics_counts *counts,
-                       const struct hvd_straggler_batch *batch, int ranks, bool is_on_gpu,
+                       const struct hvd_straggler_batch *batch, bool is_on_gpu,
                        int64_t since_ns);
+
+/* Counts the time of a batch. A GPU tells it later than the batch is counted. */
+void hvd_metrics_time(struct hvd_metrics_counts *counts,
+                      const struct hvd_metrics_run *run, bool is_on_gpu);
 
 /* Returns the size class of a batch. */
 int hvd_metrics_size_of(int64_t bytes);

@@ -75,6 +75,10 @@ static void print_gauges(FILE *out, const struct hvd_metrics_node *node)
                 "Elastic jobs: how often the ranks have started together, 1 for the "
                 "first time. 0 in other jobs.",
                 node->generation);
+    begin_family(out, "hvd_written_timestamp_seconds", "gauge",
+                 "When this file was written.");
+    begin_sample(out, "hvd_written_timestamp_seconds", node, node->host);
+    end_count(out, (uint64_t)node->written_s);
 }
 
 /* --- by operation and size class --- */
@@ -96,14 +100,15 @@ static const struct family by_operation[] = {
     {"hvd_bytes_total", "Bytes of the ranks' input in these batches.",
      offsetof(struct hvd_metrics_sums, bytes), false},
     {"hvd_bus_bytes_total",
-     "Bytes times the factor of nccl-tests: 2(n-1)/n for allreduce, (n-1)/n for "
+     "Bytes, in batches that have been timed, times the factor of nccl-tests: 2(n-1)/n "
+     "for allreduce, (n-1)/n for "
      "reducescatter, alltoall and scatter, n-1 for allgather and gather (whose bytes "
      "are those of one rank), 1 for broadcast and reduce; n is the number of ranks. "
      "Divided by hvd_batch_seconds_total it is the bus bandwidth.",
      offsetof(struct hvd_metrics_sums, bus_bytes), false},
     {"hvd_batch_seconds_total",
-     "Time from the start to the end of these batches on each rank, added up; it "
-     "includes waiting for ranks that start later. Not measured for GPU tensors.",
+     "Time from the start to the end of these batches on each rank, or on its GPU, added "
+     "up; it includes waiting for ranks that start later.",
      offsetof(struct hvd_metrics_sums, run_ns), true},
 };
 
@@ -131,8 +136,7 @@ static void print_sum(FILE *out, const struct hvd_metrics_node *node,
     char word[HVD_KIND_WORD];
     uint64_t sum;
 
-    if (sum_field(node, device, kind, size, batches) == 0 ||
-        (family->is_time && device != 0)) {
+    if (sum_field(node, device, kind, size, batches) == 0) {
         return;
     }
     sum = sum_field(node, device, kind, size, family->field);

@@ -20,6 +20,7 @@ struct hvd_metrics_node {
     int size; /* ranks of the job */
     int generation; /* of an elastic job: 1, 2, ...; 0: the job is not elastic */
     bool is_running;
+    int64_t written_s; /* now, in seconds since 1970 */
     /* On rank 0: [size]; elsewhere NULL. */
     const struct hvd_metrics_lateness *lateness;
     const char *const *nodes;

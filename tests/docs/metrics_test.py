@@ -15,7 +15,6 @@ import tempfile
 root = sys.argv[1]
 count = 0
 failed = 0
-FOREIGN = {'node_textfile_mtime_seconds'}  # a metric of node_exporter
 VARIABLES = {'${label}': 'job', '$job': '1', '$step': '0', '$__rate_interval': '1m'}
 WORDS = {'by', 'on', 'group_left', 'and', 'sum', 'max', 'rate', 'increase', 'topk', 'scalar', 'time', 'changes'}
 COMMON = {'job', 'step', 'user', 'node'}
@@ -57,8 +56,8 @@ def strange(expression, metrics):
     """Words of a query that are neither PromQL nor a metric or label that exists."""
     bare = re.sub(r'"[^"]*"|\[[^\]]*\]', ' ', expression)
     names = {name for name in re.findall(r'[a-zA-Z_]\w*', bare)} - WORDS
-    known = names & (set(metrics) | FOREIGN)
-    labels = COMMON | {'file'} if known & FOREIGN else set().union(*(metrics[name] for name in known), COMMON)
+    known = names & set(metrics)
+    labels = set().union(*(metrics[name] for name in known), COMMON)
     return names - known - labels
 
 

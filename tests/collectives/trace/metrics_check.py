@@ -3,7 +3,7 @@
 
 usage: metrics_check.py DIRECTORY RANKS,RANKS,... PROMISE...
 
-RANKS is the number of ranks of each node. Promises: values (the job was metrics_job.c), late=RANK (the job was late.c),
+RANKS is the number of ranks of each node. Promises: values (the job was metrics_job.c), late=RANK (the job was late.c), gpu (the job was gpu_timeline_job.c),
 stalls=FILE (the file has the warnings of rank 0 about stalled ranks)."""
 
 import os
@@ -102,6 +102,15 @@ def check_late(samples, per_node, rank):
     report(min(busy, key=busy.get) == rank, 'it has the least time of its own in batches', busy)
 
 
+def check_gpu(samples):
+    """The device measures each batch, so that the bus bytes are those of all bytes. On two ranks, their factor is 1."""
+    moved = [sums(samples, f'hvd_{what}_total', 'operation', device='gpu') for what in ('bytes', 'bus_bytes')]
+    report(moved[0]['allreduce'] > 0 and moved[0]['allreduce'] == moved[1]['allreduce'],
+           'allreduces of GPU tensors are counted, and the device has timed all of them', moved)
+    seconds = sums(samples, 'hvd_batch_seconds_total', 'operation', device='gpu')
+    report(seconds['allreduce'] > 0 and seconds['allgather'] > 0, 'with their time on the device', seconds)
+
+
 def check_stalls(samples, path):
     with open(path) as file:
         said = len(re.findall('waiting for remainder of ranks|ranks do not answer', file.read()))
@@ -125,6 +134,8 @@ def main():
     for promise in sys.argv[3:]:
         if promise == 'values':
             check_values(samples, per_node)
+        elif promise == 'gpu':
+            check_gpu(samples)
         elif promise.startswith('stalls='):
             check_stalls(samples, promise.partition('=')[2])
         else:

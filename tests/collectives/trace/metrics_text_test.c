@@ -42,7 +42,10 @@ static void count(int rank, enum hvd_kind kind, int64_t bytes, int set_size,
         .ended_ns = 1001000000,
     };
 
-    hvd_metrics_count(&counts[rank], &batch, set_size, is_on_gpu, batch.submitted_ns);
+    const struct hvd_metrics_run run = {kind, bytes, set_size, 1000000};
+
+    hvd_metrics_count(&counts[rank], &batch, is_on_gpu, batch.submitted_ns);
+    hvd_metrics_time(&counts[rank], &run, is_on_gpu);
 }
 
 /* Whether the printed text has this line. */
@@ -138,10 +141,10 @@ static void test_gpu(void)
     count(0, HVD_KIND_ALLREDUCE, 1000, 2, true);
     tap_ok(has_line("hvd_bytes_total" NODE
                     ",operation=\"allreduce\",size=\"4KiB\",device=\"gpu\"} 1000") &&
-               !has_line(
+               has_line(
                    "hvd_batch_seconds_total" NODE
                    ",operation=\"allreduce\",size=\"4KiB\",device=\"gpu\"} 0.001000000"),
-           "batches on a GPU are counted, but not timed");
+           "batches on a GPU have a label of their own");
 }
 
 static void test_job(void)
@@ -152,6 +155,7 @@ static void test_job(void)
     facts.nodes = nodes;
     facts.compared = 7;
     facts.generation = 3;
+    facts.written_s = 1800000000;
     hvd_metrics_set(&lateness[1].late_batches, 2);
     hvd_metrics_set(&lateness[1].late_us, 1500000);
     hvd_metrics_set(&lateness[0].waited_us, 10);
@@ -167,9 +171,10 @@ static void test_job(void)
                      "node=\"n1\",rank=\"0\"} 0.000010000"),
         "rank 0 prints the lateness of each rank, with the node of that rank");
     tap_ok(has_line("hvd_generation" NODE "} 3") && has_line("hvd_running" NODE "} 1") &&
+               has_line("hvd_written_timestamp_seconds" NODE "} 1800000000") &&
                has_line("hvd_rank_steps_total" NODE ",rank=\"4\"} 9") &&
                has_line("hvd_rank_stall_warnings_total" NODE ",rank=\"4\"} 1"),
-           "generation, steps and warnings about stalls are printed");
+           "generation, time, steps and warnings about stalls are printed");
 }
 
 static void test_labels(void)
