@@ -8,6 +8,29 @@
 #include "collectives/gpu/module/kernel_memory.h"
 #include "collectives/reduce/half.h"
 
+/* GPUs convert float16 in one instruction. It rounds as half.h does, also to and from
+ * subnormals, but NaN may lose its sign and payload: select those bits apart. */
+#ifdef __CUDACC__
+HVD_KERNEL_FUNCTION float hvd_number_float16(uint64_t bits)
+{
+    uint32_t half = (uint32_t)bits & 0xffff;
+    uint32_t nan = (half & 0x8000) << 16 | 0x7fc00000 | (half & 0x3ff) << 13;
+    float number;
+
+    asm("cvt.f32.f16 %0, %1;" : "=f"(number) : "h"((uint16_t)bits));
+    return (half & 0x7fff) > 0x7c00 ? hvd_float_from_bits(nan) : number;
+}
+
+HVD_KERNEL_FUNCTION uint64_t hvd_bits_float16(float number)
+{
+    uint32_t bits = hvd_float_bits(number);
+    uint32_t nan = (bits >> 16 & 0x8000) | 0x7e00 | (bits >> 13 & 0x3ff);
+    uint16_t half;
+
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(half) : "f"(number));
+    return (bits & 0x7fffffff) > 0x7f800000 ? nan : half;
+}
+#else
 HVD_KERNEL_FUNCTION float hvd_number_float16(uint64_t bits)
 {
     return hvd_float16_to_float((uint16_t)bits);
@@ -17,6 +40,7 @@ HVD_KERNEL_FUNCTION uint64_t hvd_bits_float16(float number)
 {
     return hvd_float_to_float16(number);
 }
+#endif
 
 HVD_KERNEL_FUNCTION float hvd_number_bfloat16(uint64_t bits)
 {
