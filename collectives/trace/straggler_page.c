@@ -227,6 +227,28 @@ static void put_buckets(const struct hvd_straggler_buckets *buckets, FILE *out)
     fputs("\n]", out);
 }
 
+static void put_text(const char *key, const char *text, FILE *out)
+{
+    fprintf(out, "\"%s\": ", key);
+    hvd_json_print(text, out);
+}
+
+static void put_bindings(const struct hvd_straggler_binding *bindings, int size,
+                         FILE *out)
+{
+    fputs(",\n\"bindings\": [", out);
+    for (int i = 0; bindings != NULL && i < size; i++) {
+        fputs(i > 0 ? ",\n  {" : "\n  {", out);
+        put_text("cpus", bindings[i].cpus, out);
+        fputs(", ", out);
+        put_text("gpu", bindings[i].gpu, out);
+        fputs(", ", out);
+        put_text("nic", bindings[i].nic, out);
+        fputc('}', out);
+    }
+    fputs("\n]", out);
+}
+
 static int put_data(const struct hvd_straggler_sums *sums,
                     const struct hvd_straggler_job *job, FILE *out)
 {
@@ -237,6 +259,7 @@ static int put_data(const struct hvd_straggler_sums *sums,
     status = put_time(sums->history, out);
     status = status == 0 ? put_scores(sums->history, out) : status;
     put_buckets(sums->buckets, out);
+    put_bindings(job->bindings, sums->size, out);
     fputs("\n}\n", out);
     return status;
 }

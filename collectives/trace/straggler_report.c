@@ -14,6 +14,9 @@ struct hvd_straggler_report {
     struct hvd_straggler_waits *waits;
     struct hvd_straggler_sections sections;
     struct hvd_straggler_output output; /* rank 0 */
+    bool has_page;
+    bool has_told; /* this rank has told where it runs */
+    struct hvd_straggler_binding *bindings; /* [size] on rank 0, if there is a page */
     int64_t began_ns;
     int64_t updated_ms;
     int64_t updated; /* number of compared batches in the report that was written then */
@@ -56,8 +59,16 @@ int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *
     report->uplink = uplink;
     report->began_ns = hvd_clock_ns();
     report->is_written = setting == NULL;
-    if (setting != NULL && hvd_straggler_output_is_page(setting)) {
+    report->has_page = setting != NULL && hvd_straggler_output_is_page(setting);
+    if (report->has_page) {
         status = hvd_straggler_waits_keep(report->waits, report->began_ns, err);
+    }
+    if (status == 0 && report->has_page && boot->rank == 0) {
+        report->bindings = calloc((size_t)boot->size, sizeof(report->bindings[0]));
+        status =
+            report->bindings != NULL
+                ? 0
+                : hvd_fail(err, HVD_ERR_NOMEM, "no memory for the page of the report");
     }
     if (status != 0) {
         hvd_straggler_report_destroy(report);
@@ -82,6 +93,30 @@ static void send_up(struct hvd_straggler_report *report)
     }
 }
 
+/* Keeps a binding on rank 0, and passes it on elsewhere. */
+static void take_binding(struct hvd_straggler_report *report,
+                         const struct hvd_straggler_binding *binding)
+{
+    if (report->boot->rank != 0) {
+        (void)hvd_uplink_send_up(report->uplink, HVD_MESSAGE_STRAGGLERS, binding,
+                                 sizeof(*binding));
+    } else if (report->bindings != NULL) {
+        report->bindings[binding->rank] = *binding;
+    }
+}
+
+/* Tells where this rank runs, once. */
+static void tell_binding(struct hvd_straggler_report *report)
+{
+    struct hvd_straggler_binding own;
+
+    if (report->has_page && !report->has_told) {
+        report->has_told = true;
+        hvd_straggler_binding_find(report->boot->rank, &own);
+        take_binding(report, &own);
+    }
+}
+
 static void write_now(const struct hvd_straggler_report *report)
 {
     const struct hvd_boot *boot = report->boot;
@@ -89,6 +124,7 @@ static void write_now(const struct hvd_straggler_report *report)
     struct hvd_straggler_job job = {
         .hosts = hosts,
         .elapsed_us = (hvd_clock_ns() - report->began_ns) / 1000,
+        .bindings = report->bindings,
     };
     struct hvd_error error;
 
@@ -138,6 +174,7 @@ int hvd_straggler_report_end_section(struct hvd_straggler_report *report)
 void hvd_straggler_report_note(struct hvd_straggler_report *report,
                                const struct hvd_straggler_batch *batch)
 {
+    tell_binding(report);
     hvd_straggler_waits_note(report->waits, batch);
     send_up(report);
     update_report(report);
@@ -146,6 +183,12 @@ void hvd_straggler_report_note(struct hvd_straggler_report *report,
 void hvd_straggler_report_merge(struct hvd_straggler_report *report, const void *payload,
                                 size_t bytes)
 {
+    struct hvd_straggler_binding binding;
+
+    if (hvd_straggler_binding_parse(payload, bytes, report->boot->size, &binding)) {
+        take_binding(report, &binding);
+        return;
+    }
     if (hvd_straggler_waits_merge(report->waits, payload, bytes) == HVD_ERR_ARG) {
         hvd_log(HVD_LOG_DEBUG, "ignored a malformed message of the straggler report");
     }
@@ -155,6 +198,7 @@ void hvd_straggler_report_merge(struct hvd_straggler_report *report, const void 
 
 void hvd_straggler_report_close(struct hvd_straggler_report *report)
 {
+    tell_binding(report);
     hvd_straggler_waits_close(report->waits);
     send_up(report);
 }
@@ -179,6 +223,7 @@ void hvd_straggler_report_destroy(struct hvd_straggler_report *report)
         hvd_straggler_output_finish(&report->output);
         hvd_straggler_waits_destroy(report->waits);
         hvd_straggler_sections_finish(&report->sections);
+        free(report->bindings);
         free(report);
     }
 }

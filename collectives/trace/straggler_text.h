@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "collectives/trace/straggler_binding.h"
 #include "collectives/trace/straggler_waits.h"
 
 enum {
@@ -15,6 +16,8 @@ enum {
 struct hvd_straggler_job {
     const char *const *hosts; /* [ranks] */
     int64_t elapsed_us; /* since init */
+    /* [ranks] for the page, zeroed for a rank that has not told its own; NULL: none */
+    const struct hvd_straggler_binding *bindings;
 };
 
 /* Writes a time with a suitable unit to `text`, and returns it. */

@@ -346,6 +346,64 @@
     }));
   }
 
+  // --- where the ranks run ---
+
+  // Returns the ranks of each node.
+  function membersOf() {
+    const nodes = new Map();
+    ranks.forEach(({host}, rank) => nodes.set(host, (nodes.get(host) || []).concat(rank)));
+    return nodes;
+  }
+
+  // Returns the numbers in a list such as "0-3,8".
+  function cpusOf(list) {
+    return list.split(',').filter(part => /^[0-9]/.test(part)).flatMap(part => {
+      const [first, last] = part.split('-').map(text => parseInt(text, 10));
+      return Array.from({length: (last === undefined ? first : last) - first + 1}, (_, i) => first + i);
+    });
+  }
+
+  // A strip with a box for each CPU of the node, filled where the rank may run.
+  function cpuStrip(own, count, isLate) {
+    const wide = Math.max(2, Math.min(10, Math.floor(440 / count))), svg = d3.create('svg')
+      .attr('width', wide * count + 1).attr('height', 14);
+    const chosen = new Set(own);
+    svg.selectAll('rect').data(d3.range(count)).join('rect').attr('x', cpu => cpu * wide).attr('y', 1)
+      .attr('width', Math.max(1, wide - 1)).attr('height', 12)
+      .attr('class', cpu => !chosen.has(cpu) ? 'free' : isLate ? 'waiting' : 'computing');
+    return svg.node();
+  }
+
+  // Returns the pairs of neighbouring ranks of a node that may run on the same CPUs.
+  function sharedBy(members) {
+    const found = [], users = new Map();
+    for (const rank of members) {
+      for (const cpu of cpusOf(data.bindings[rank].cpus)) {
+        if (users.has(cpu)) found.push([users.get(cpu), rank]);
+        users.set(cpu, rank);
+      }
+    }
+    return found;
+  }
+
+  function fillBindings(most) {
+    if (data.bindings.length === 0) return;
+    at('bindings').hidden = false;
+    const nodes = [...membersOf()].sort((a, b) => b[1].includes(late) - a[1].includes(late));
+    const heads = [['node', 'text'], ['rank'], ['CPUs', 'text'], ['', 'text'], ['GPU'], ['network card', 'text']];
+    fill(at('bindings').querySelector('table'), heads, nodes.slice(0, most).flatMap(([host, members]) => {
+      const own = members.map(rank => cpusOf(data.bindings[rank].cpus));
+      const count = 1 + own.flat().reduce((a, b) => Math.max(a, b), 0);
+      return members.map((rank, i) => ({isLate: rank === late, cells: [i === 0 ? host : '', String(rank),
+        data.bindings[rank].cpus || 'not known', hasCharts && own[i].length > 0 ? cpuStrip(own[i], count, rank === late) : '',
+        data.bindings[rank].gpu || '-', data.bindings[rank].nic || '-']}));
+    }));
+    const pairs = nodes.flatMap(([host, members]) => sharedBy(members).map(pair => [host, pair]));
+    at('shared').textContent = pairs.length === 0 ? 'No two ranks of a node share a CPU.'
+      : `Ranks share CPUs, for example ${pairs[0][1].join(' and ')} on ${pairs[0][0]}: they slow each other down if they compute at the same time.`;
+    at('nodes').hidden = most >= nodes.length;
+  }
+
   // --- the page ---
 
   const hosts = new Set(ranks.map(rank => rank.host)).size;
@@ -372,5 +430,7 @@
   fillRanks(20);
   at('all').addEventListener('click', () => fillRanks(size));
   fillBuckets();
+  fillBindings(4);
+  at('nodes').addEventListener('click', () => fillBindings(Infinity));
   document.documentElement.dataset.drawnMs = Math.round(performance.now() - began);
 })();

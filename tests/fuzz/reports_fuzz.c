@@ -5,6 +5,7 @@
 
 #include "collectives/core/addresses.h"
 #include "collectives/trace/clock_sync.h"
+#include "collectives/trace/straggler_page.h"
 #include "collectives/trace/straggler_text.h"
 #include "collectives/trace/straggler_waits.h"
 #include "tests/collectives/trace/json_check.h"
@@ -55,21 +56,34 @@ static void print(const struct hvd_straggler_sums *sums)
         fuzz_fail("a report is JSON");
     }
     free(text);
+    out = open_memstream(&text, &bytes);
+    if (out == NULL || hvd_straggler_page_print("@DATA@", sums, &job, out) != 0) {
+        abort();
+    }
+    fclose(out);
+    if (!json_is_good(text, bytes)) {
+        fuzz_fail("the data of a page are JSON");
+    }
+    free(text);
     hvd_straggler_print(sums, &job, 2, fuzz_nowhere());
 }
 
 static void merge_stragglers(struct fuzz_input *input)
 {
     struct hvd_straggler_waits *waits = NULL;
+    struct hvd_straggler_binding binding;
 
-    if (hvd_straggler_waits_create(0, RANKS, 2, &waits, NULL) != 0) {
+    if (hvd_straggler_waits_create(0, RANKS, 2, &waits, NULL) != 0 ||
+        hvd_straggler_waits_keep(waits, 0, NULL) != 0) {
         abort();
     }
     while (input->bytes > 0) {
         size_t bytes, wanted = fuzz_byte(input) * (size_t)4;
         void *message = fuzz_copy(input, wanted, &bytes);
 
-        (void)hvd_straggler_waits_merge(waits, message, bytes);
+        if (!hvd_straggler_binding_parse(message, bytes, RANKS, &binding)) {
+            (void)hvd_straggler_waits_merge(waits, message, bytes);
+        }
         free(message);
     }
     hvd_straggler_waits_close(waits);

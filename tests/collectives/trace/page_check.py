@@ -148,6 +148,8 @@ def check(browser, path, ranks, steps):
            f'{name} names the late rank and its section ({scheme})', verdict)
         rows = browser.value_of(ROWS.replace('SIZE', str(ranks)).replace('LATE', str(late)))
         ok(rows[0] != rows[1], f'the heat map of {ranks} ranks shows the late one ({scheme})', rows)
+        ok(browser.value_of('document.querySelector("#bindings table").rows.length') >= min(ranks, 32) + 1,
+           f'{name} shows where the ranks run ({scheme})')
         overlaps = browser.value_of(OVERLAPS)
         ok(not overlaps, f'no text of {name} lies on another ({scheme})', overlaps)
         contrast = browser.value_of(CONTRAST)

@@ -97,10 +97,21 @@ static void run_rank(struct hvd_straggler_waits *first, int rank, int ranks, int
     hvd_straggler_sections_finish(&sections);
 }
 
+/* Binds a rank to four CPUs, a GPU and a network card of its own. */
+static void bind_rank(int rank, struct hvd_straggler_binding *binding)
+{
+    const int local = rank % RANKS_OF_NODE;
+
+    snprintf(binding->cpus, sizeof(binding->cpus), "%d-%d", 4 * local, 4 * local + 3);
+    snprintf(binding->gpu, sizeof(binding->gpu), "%d", local);
+    snprintf(binding->nic, sizeof(binding->nic), "mlx5_%d:1", local);
+}
+
 int main(int count, char **arguments)
 {
     int ranks = count == 4 ? atoi(arguments[2]) : 0;
     int steps = count == 4 ? atoi(arguments[3]) : 0;
+    struct hvd_straggler_binding *bindings;
     struct hvd_straggler_job job = {.elapsed_us = 100000 * (int64_t)steps};
     struct hvd_straggler_waits *first;
     char **hosts, *frame;
@@ -111,12 +122,18 @@ int main(int count, char **arguments)
         return 2;
     }
     hosts = calloc((size_t)ranks, sizeof(hosts[0]));
+    bindings = calloc((size_t)ranks, sizeof(bindings[0]));
+    if (hosts == NULL || bindings == NULL) {
+        exit(1);
+    }
     for (int i = 0; i < ranks; i++) {
         char name[32];
 
         snprintf(name, sizeof(name), "node%d", i / RANKS_OF_NODE + 1);
         hosts[i] = strdup(name);
+        bind_rank(i, &bindings[i]);
     }
+    job.bindings = bindings;
     job.hosts = (const char *const *)hosts;
     hvd_straggler_waits_create(0, ranks, ranks - 1, &first, NULL);
     hvd_straggler_waits_keep(first, 0, NULL);
@@ -132,5 +149,6 @@ int main(int count, char **arguments)
         free(hosts[i]);
     }
     free(hosts);
+    free(bindings);
     return status != 0;
 }
