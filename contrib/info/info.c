@@ -321,6 +321,9 @@ int main(int argc, char **argv)
         case HVD_INFO_LIVE:
             status = hvd_info_live(&options.live, &err);
             break;
+        case HVD_INFO_TIMELINE:
+            status = hvd_info_timeline(options.timeline, &err);
+            break;
         case HVD_INFO_SHOW:
             status = show_topology(&options, &err);
             break;

@@ -35,6 +35,7 @@ enum option_code {
     OPTION_SECONDS,
     OPTION_THRESHOLDS,
     OPTION_WATCH,
+    OPTION_TIMELINE,
     OPTION_HELP,
     OPTION_VERSION,
 };
@@ -70,6 +71,7 @@ static const struct option long_options[] = {
     {"seconds", required_argument, NULL, OPTION_SECONDS},
     {"thresholds", required_argument, NULL, OPTION_THRESHOLDS},
     {"watch", optional_argument, NULL, OPTION_WATCH},
+    {"timeline", required_argument, NULL, OPTION_TIMELINE},
     {"help", no_argument, NULL, OPTION_HELP},
     {"version", no_argument, NULL, OPTION_VERSION},
     {NULL, 0, NULL, 0},
@@ -131,6 +133,8 @@ void hvd_info_usage(FILE *out)
         "  --watch[=SECONDS]   with --job or --pid: ask again after 2 seconds, until "
         "the\n"
         "                      job has ended\n"
+        "  --timeline FILE     make the page of a straggler report from a timeline, as\n"
+        "                      FILE.html\n"
         "  --help              show this help, and exit\n"
         "  --version           show the version, and exit\n",
         out);
@@ -206,6 +210,8 @@ static const char *action_name(enum hvd_info_action action)
         return "--nccl";
     case HVD_INFO_LIVE:
         return "--job or --pid";
+    case HVD_INFO_TIMELINE:
+        return "--timeline";
     default:
         return NULL;
     }
@@ -320,6 +326,13 @@ static int take_option(int code, const char *value, struct hvd_info_options *opt
         return value == NULL ? 0
                              : parse_count("--watch", value, MOST_WATCH_S,
                                            &options->live.watch_s, err);
+    case OPTION_TIMELINE:
+        options->timeline = value;
+        return value[0] == '\0'
+                   ? hvd_fail(
+                         err, HVD_ERR_ARG,
+                         "--timeline: expected a file, found ''; see hvd-info --help")
+                   : take_action(HVD_INFO_TIMELINE, options, err);
     case OPTION_HELP:
         options->action = HVD_INFO_HELP;
         return 0;

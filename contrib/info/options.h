@@ -19,6 +19,7 @@ enum hvd_info_action {
     HVD_INFO_OUT_OF_VENV,
     HVD_INFO_LIVE,
     HVD_INFO_NCCL,
+    HVD_INFO_TIMELINE,
     HVD_INFO_HELP,
     HVD_INFO_VERSION,
 };
@@ -36,6 +37,7 @@ struct hvd_info_options {
     const char *python;
     const char *venv;
     const char *nccl; /* the directory */
+    const char *timeline;
     struct hvd_info_live_question live;
     struct hvd_info_check_options check;
     struct hvd_plan_options plan;

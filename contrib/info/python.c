@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs neighbours.py of hvd's package, which looks for packages by Python's own import
- * system. */
+/* Runs scripts of hvd's package: neighbours.py, which looks for packages by Python's own
+ * import system, and timeline_page.py. */
 #include "contrib/info/python.h"
 
 #include <errno.h>
@@ -11,13 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Paths of the script relative to the folder of this program: as installed, in a wheel,
- * and in a build folder of the source tree. */
-static const char *const places[] = {
-    "../lib/hvd/python/horovod/runner/neighbours.py",
-    "../../runner/neighbours.py",
-    "../../../contrib/python/horovod/runner/neighbours.py",
-};
+static const char neighbours[] = "neighbours.py";
 
 /* Runs the script as `python -c` would, so that sys.path begins with the current
  * directory. For a script file, Python would put the directory of the file first. The
@@ -32,7 +26,23 @@ static char run_script[] =
     "sys.argv = sys.argv[1:]\n"
     "runpy.run_path(sys.argv[0], run_name='__main__')\n";
 
-static int find_script(char path[PATH_MAX], struct hvd_error *err)
+/* Files of hvd that lie in one of three folders. */
+struct place {
+    const char *what;
+    const char *folders[3];
+};
+
+/* Relative to the folder of this program: as installed, in a wheel, and in a build folder
+ * of the source tree. */
+static const struct place scripts = {"Python package",
+                                     {"../lib/hvd/python/horovod/runner/",
+                                      "../../runner/",
+                                      "../../../contrib/python/horovod/runner/"}};
+static const struct place pages = {"pages",
+                                   {"../share/hvd/", "../../share/hvd/", "../page/"}};
+
+static int find_file(const struct place *place, const char *name, char path[PATH_MAX],
+                     struct hvd_error *err)
 {
     char self[PATH_MAX];
     char file[2 * PATH_MAX];
@@ -44,15 +54,15 @@ static int find_script(char path[PATH_MAX], struct hvd_error *err)
         return hvd_fail(err, HVD_ERR_SYS, "cannot read /proc/self/exe: %m");
     }
     *slash = '\0';
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        snprintf(file, sizeof(file), "%s/%s", self, places[i]);
+    for (int i = 0; i < 3; i++) {
+        snprintf(file, sizeof(file), "%s/%s%s", self, place->folders[i], name);
         if (realpath(file, path) != NULL) {
             return 0;
         }
     }
     return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                    "cannot find hvd's Python package at %.300s/%s: install all of hvd",
-                    self, places[0]);
+                    "cannot find hvd's %s at %.300s/%s%s: install all of hvd",
+                    place->what, self, place->folders[0], name);
 }
 
 /* Runs the script by the interpreter; NULL: by python in PATH, else by python3. */
@@ -62,7 +72,7 @@ static int run_python(const char *python, const char *option, struct hvd_error *
     char command[] = "-c";
     const char *names[] = {python != NULL ? python : "python",
                            python != NULL ? NULL : "python3"};
-    int status = find_script(script, err);
+    int status = find_file(&scripts, neighbours, script, err);
 
     if (status < 0) {
         return status;
@@ -113,7 +123,7 @@ static int run_in_venv(const char *option, const char *venv, struct hvd_error *e
     char script[PATH_MAX];
     char root[PATH_MAX];
     char python[PATH_MAX + 16];
-    int status = find_script(script, err);
+    int status = find_file(&scripts, neighbours, script, err);
 
     if (status < 0) {
         return status;
@@ -142,4 +152,24 @@ int hvd_info_into_venv(const char *venv, struct hvd_error *err)
 int hvd_info_out_of_venv(const char *venv, struct hvd_error *err)
 {
     return run_in_venv("--out-of-venv", venv, err);
+}
+
+int hvd_info_timeline(const char *timeline, struct hvd_error *err)
+{
+    char script[PATH_MAX];
+    char frame[PATH_MAX];
+    char python[] = "python3";
+    char command[] = "-c";
+    char *arguments[] = {python, command,          run_script, script,
+                         frame,  (char *)timeline, NULL};
+    int status = find_file(&scripts, "timeline_page.py", script, err);
+
+    if (status == 0) {
+        status = find_file(&pages, "report.html", frame, err);
+    }
+    if (status < 0) {
+        return status;
+    }
+    execvp(python, arguments);
+    return hvd_fail(err, HVD_ERR_SYS, "--timeline needs python3 in PATH: %m");
 }

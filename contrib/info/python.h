@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options of hvd-info that ask a Python: which packages named horovod it finds, and
- * whether a virtual environment finds hvd's. */
+/* Options of hvd-info that need a Python: which packages named horovod it finds, whether
+ * a virtual environment finds hvd's, and the page of a timeline. */
 #ifndef HVD_INFO_PYTHON_H
 #define HVD_INFO_PYTHON_H
 
@@ -20,5 +20,9 @@ int hvd_info_python_report(struct hvd_error *err);
  * failure. */
 int hvd_info_into_venv(const char *venv, struct hvd_error *err);
 int hvd_info_out_of_venv(const char *venv, struct hvd_error *err);
+
+/* Replaces this process by a Python that makes the page of a straggler report from a
+ * timeline, as TIMELINE.html. Returns only on failure. */
+int hvd_info_timeline(const char *timeline, struct hvd_error *err);
 
 #endif

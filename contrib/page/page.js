@@ -315,6 +315,7 @@
         score(i, 0), score(i, 1)]};
     }));
     at('all').hidden = most >= size;
+    at('scores').hidden = data.scores.length === 0;
   }
 
   // The traffic of one link for a batch of so many bytes of input, as nccl-tests define bus bandwidth.

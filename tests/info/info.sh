@@ -61,11 +61,43 @@ refuses python_takes_no_other_option "--python: expected no other option" --rank
 refuses python_must_not_be_empty "--python: expected a program, found ''; see hvd-info --help" --python=
 refuses python_is_given_after_an_equals_sign "unexpected 'python3'; see hvd-info --help" --python python3
 refuses actions_exclude_each_other "expected one of --check and --python, found both" --check --python
+refuses timeline_needs_a_file "--timeline: expected a file, found ''; see hvd-info --help" --timeline ''
 refuses venv_needs_a_folder "--into-venv needs a value; see hvd-info --help" --into-venv
 refuses cpus_that_the_node_lacks_are_an_error "none of the cpus 200-203 may be used; this node allows 0-79" \
     --topology "$node" --allowed 200-203
 refuses missing_file_is_an_error "cannot read the topology file /nonexistent.xml: No such file or directory; expected XML as written by lstopo of hwloc 2" \
     --topology /nonexistent.xml
+
+# complains PROMISE SENTENCE: hvd-info --timeline of the file "timeline" prints only SENTENCE, and exits with 1.
+complains() {
+    "$info" --timeline "$work/timeline" >"$out" 2>&1
+    [ $? -eq 1 ] && [ "$(cat "$out")" = "hvd-info: --timeline: $2" ]
+    report $? "$1"
+}
+
+complains a_missing_timeline_is_named "cannot read $work/timeline: No such file or directory"
+printf 'hello\n' >"$work/timeline"
+complains a_text_is_no_timeline "$work/timeline is no timeline: expected JSON, found Expecting value in line 1"
+printf '{"a": 1}\n' >"$work/timeline"
+complains other_json_is_no_timeline "$work/timeline is JSON, but no timeline: expected a list of events"
+printf '[\n' >"$work/timeline"
+complains an_empty_timeline_has_nothing_to_show \
+    "$work/timeline has no collective that ranks have negotiated: expected a timeline of hvd or Horovod"
+cat >"$work/timeline" <<'END'
+[
+{"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "gradient"}},
+{"ph": "B", "name": "NEGOTIATE_ALLREDUCE", "ts": 100, "pid": 1},
+{"ph": "X", "name": "0", "ts": 100, "pid": 1, "dur": 0},
+{"ph": "E", "ts": 110, "pid": 1},
+{"ph": "B", "name": "ALLREDUCE", "ts": 110, "pid": 1},
+{"ph": "E", "ts": 200, "pid": 1, "args": {"dtype": "float32", "shape": "[4]"}},
+END
+complains a_timeline_of_rank_0_alone_is_refused \
+    "$work/timeline does not tell when the ranks other than 0 came: record it with HVD_TIMELINE_RANKS=all"
+sed -i 's/^{"ph": "X".*/&\n{"ph": "X", "name": "1", "ts": 150, "pid": 1, "dur": 0},/' "$work/timeline"
+says a_timeline_without_its_end_is_read \
+    "$work/timeline.html: Rank 1 on a node was the last in 1 of 1 tensors, by 50 us; the job lost 50 % of its time waiting for it." \
+    "$info" --timeline "$work/timeline"
 
 says help_goes_to_standard_output "usage: hvd-info [options]" "$info" --help
 says version_is_printed "$("$info" --version)" "$info" --version
