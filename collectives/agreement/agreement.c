@@ -235,6 +235,8 @@ static int take_report(struct hvd_agreement *agreement,
         return hvd_set_aborts_take_wish(agreement, message, record.id);
     case HVD_REPORT_CALL:
         return hvd_call_order_take(agreement, message, &record);
+    case HVD_REPORT_STACK:
+        return hvd_late_stacks_take_answer(agreement, message, &record);
     case HVD_REPORT_STALL:
         return hvd_stall_inspector_report(agreement, message->now_ns);
     case HVD_REPORT_HELD:
@@ -366,6 +368,8 @@ static int take_decision(struct hvd_agreement *agreement, int set,
                                    record.id == 1, reader);
     case HVD_DECISION_CALL:
         return hvd_call_order_answer(agreement, set, record.id);
+    case HVD_DECISION_STACK:
+        return hvd_late_stacks_take_question(agreement, record.id);
     case HVD_DECISION_SETTINGS:
         return take_settings(agreement, reader);
     default:
@@ -522,6 +526,9 @@ int hvd_agreement_progress(struct hvd_agreement *agreement, bool is_waited,
     if (status == 0 && now_ns >= agreement->stall_inspector.look_ns) {
         status = hvd_stall_inspector_look(agreement, now_ns);
     }
+    if (agreement->late_stacks.count > 0) {
+        hvd_late_stacks_look(agreement, now_ns);
+    }
     if (status == 0) {
         status = agreement->is_root ? progress_root(agreement, is_waited, now_ns, moved)
                                     : hvd_reports_send(agreement, moved);
@@ -551,6 +558,8 @@ int64_t hvd_agreement_deadline(const struct hvd_agreement *agreement, bool is_wa
         deadline =
             earlier_time(hvd_replays_deadline(agreement, is_waited, now_ns), deadline);
     }
+    deadline =
+        earlier_time(hvd_late_stacks_deadline(&agreement->late_stacks, now_ns), deadline);
     if (agreement->is_root) {
         deadline =
             earlier_time(hvd_coordinator_deadline(agreement->coordinator), deadline);
@@ -577,6 +586,11 @@ int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement)
 {
     return &agreement->settings.fusion;
+}
+
+int hvd_agreement_tell_stack(struct hvd_agreement *agreement, const char *text)
+{
+    return hvd_late_stacks_tell(agreement, text);
 }
 
 int hvd_agreement_suspect(const struct hvd_agreement *agreement, int64_t now_ns,

@@ -44,6 +44,7 @@ struct hvd_agreement_settings {
     bool may_replay;
     int64_t stall_warning_ns; /* 0: never look for stalls */
     int64_t stall_shutdown_ns; /* 0: never end the job because of a stall */
+    bool asks_for_stacks; /* on rank 0: ask late ranks where they are */
 };
 
 enum hvd_agreement_event_kind {
@@ -70,6 +71,11 @@ enum hvd_agreement_event_kind {
     HVD_AGREEMENT_ABORT_SET,
     /* Rank 0, after hvd_agreement_watch: another rank has submitted a tensor. */
     HVD_AGREEMENT_HEARD,
+    /* Rank 0 asks where this rank is. The caller finds out where the main thread is, and
+     * calls hvd_agreement_tell_stack. */
+    HVD_AGREEMENT_SHOW_STACK,
+    /* Rank 0: a late rank has told where it is. */
+    HVD_AGREEMENT_STACK,
     /* The job must end: it is stalled, or a process set cannot be removed. */
     HVD_AGREEMENT_GIVE_UP
 };
@@ -78,7 +84,7 @@ enum hvd_agreement_event_kind {
 struct hvd_agreement_event {
     enum hvd_agreement_event_kind kind;
     /* SEND_UP, SEND_DOWN: the message. GIVE_UP: a text for users. HEARD: the name of the
-     * tensor. */
+     * tensor. STACK: a text of several lines, of which another rank is the author. */
     const void *data;
     size_t bytes; /* size of data, including a text's terminating null byte */
     union {
@@ -99,6 +105,7 @@ struct hvd_agreement_event {
             int set;
             enum hvd_kind kind;
         } heard;
+        int late; /* STACK: the rank */
         /* GIVE_UP. -1: rank 0 asks for the end, and all ranks leave together. Otherwise
          * the rank that the text blames: it does not answer, or cannot remove a process
          * set that it still uses. In this case the agreement's function has failed with
@@ -186,6 +193,10 @@ int hvd_agreement_tune(struct hvd_agreement *agreement, int64_t threshold,
 
 /* Returns how this rank fuses tensors now; borrowed. */
 const struct hvd_fusion *hvd_agreement_fusion(const struct hvd_agreement *agreement);
+
+/* Answers a SHOW_STACK event, at any later time. text: "" if this rank does not show its
+ * stack. */
+int hvd_agreement_tell_stack(struct hvd_agreement *agreement, const char *text);
 
 /* Returns a rank that seems not to forward this rank's reports of a stall, and writes a
  * sentence about it; -1 if there is none. If other ranks have left the job, the returned

@@ -12,6 +12,7 @@
  *   set_creations      sets that their members create alone
  *   set_aborts         sets that a member aborts, or whose ranks disagree
  *   call_order         numbered calls, which all ranks make in one order
+ *   late_stacks        where ranks are that hold others up
  *   joins   set_changes   stall_inspector
  *   coordinator        rank 0: decides; fusion and replay_decisions belong to it */
 #ifndef HVD_AGREEMENT_STATE_H
@@ -22,6 +23,7 @@
 #include "collectives/agreement/coordinator.h"
 #include "collectives/agreement/event_queue.h"
 #include "collectives/agreement/joins.h"
+#include "collectives/agreement/late_stacks.h"
 #include "collectives/agreement/relay.h"
 #include "collectives/agreement/replay.h"
 #include "collectives/agreement/replay_decisions.h"
@@ -47,6 +49,7 @@ struct hvd_agreement {
     struct hvd_set_changes set_changes;
     struct hvd_call_order call_order;
     struct hvd_stall_inspector stall_inspector;
+    struct hvd_late_stacks late_stacks;
     struct hvd_agreement_counts counts;
     struct hvd_event_queue events; /* not yet taken by the caller */
     /* The message of decisions that has been passed down but is still to be carried out

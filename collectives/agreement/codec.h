@@ -44,6 +44,7 @@ enum hvd_report_kind {
     HVD_REPORT_ABORT, /* rank id aborts a process set; its number, why: set_aborts.h */
     /* rank id waits in a numbered call: the set, the number, a text; call_order.h */
     HVD_REPORT_CALL,
+    HVD_REPORT_STACK, /* where rank id is, in count bytes of text: late_stacks.h */
 };
 
 enum hvd_decision_kind {
@@ -63,6 +64,7 @@ enum hvd_decision_kind {
     HVD_DECISION_ABORT,
     /* asks which members wait in a call of the set before number id: call_order.h */
     HVD_DECISION_CALL,
+    HVD_DECISION_STACK, /* rank id must tell where it is: late_stacks.h */
 };
 
 /* The beginning of every record. */

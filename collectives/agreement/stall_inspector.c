@@ -202,6 +202,21 @@ static bool put_missing(const struct hvd_agreement *agreement,
     return any_past;
 }
 
+/* Asks the first late ranks where they are. */
+static int ask_late(struct hvd_agreement *agreement, const struct hvd_stalled *list)
+{
+    const int64_t limit_ns = agreement->settings.stall_warning_ns;
+    int late[HVD_LATE_STACKS_MOST];
+    int count = 0;
+
+    for (int rank = 0; rank < (int)list->ranks && count < HVD_LATE_STACKS_MOST; rank++) {
+        if (holds_up(agreement, list, rank, limit_ns)) {
+            late[count++] = rank;
+        }
+    }
+    return hvd_late_stacks_ask(agreement, late, count);
+}
+
 /* --- silent ranks --- */
 
 /* Returns the tensor that has waited longest for the rank or those behind it, if it has
@@ -367,8 +382,9 @@ static int judge_stalled(struct hvd_agreement *agreement, const struct hvd_stall
     }
     if (is_past) {
         give_up(agreement, -1, "");
+        return 0;
     }
-    return 0;
+    return agreement->settings.asks_for_stacks ? ask_late(agreement, list) : 0;
 }
 
 /* --- answers --- */

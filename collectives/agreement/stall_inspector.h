@@ -9,7 +9,8 @@
  *              ranks
  *   rank 0     finds the tensors that are in flight for too long on some rank, and the
  *              ranks of their sets that lack them: one warning for all; past the
- *              shutdown time, the job ends
+ *              shutdown time, the job ends; before, the first of these ranks are
+ *              asked where they are (late_stacks.h)
  *
  * A rank whose process is stopped, swapped out or starved does not answer. A node of the
  * tree waits for its children in proportion to its height in the tree, so that the parent

@@ -278,10 +278,13 @@ void hvd_job_leave(struct hvd_job *job, const char *why)
 
 void hvd_job_destroy(struct hvd_job *job)
 {
+    bool is_page_free;
+
     if (job == NULL) {
         return;
     }
     hvd_progress_stop_thread(job);
+    is_page_free = hvd_stacks_close(&job->stacks);
     hvd_loop_close(&job->loop);
     hvd_mail_destroy(job->mail);
     hvd_shm_destroy(job->shm);
@@ -293,7 +296,7 @@ void hvd_job_destroy(struct hvd_job *job)
     hvd_waiters_finish(&job->waiters);
     hvd_progress_finish(&job->progress);
     hvd_recording_finish(&job->recording);
-    if (hvd_stacks_close(&job->stacks)) {
+    if (is_page_free) {
         hvd_live_close(&job->live);
     }
     free(job);

@@ -124,6 +124,12 @@ static int carry_out(struct hvd_job *job, const struct hvd_agreement_event *even
     case HVD_AGREEMENT_HEARD:
         mark_ready(job, event);
         return 0;
+    case HVD_AGREEMENT_SHOW_STACK:
+        hvd_stacks_ask(&job->stacks);
+        return 0;
+    case HVD_AGREEMENT_STACK:
+        hvd_stacks_show(job, event->late, event->data);
+        return 0;
     case HVD_AGREEMENT_GIVE_UP:
         give_up(job, event->silent, event->data);
         return 0;
@@ -190,6 +196,7 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
 {
     struct hvd_job *job = self;
     struct hvd_entry *submitted;
+    const char *stack;
     bool moved;
     int status = 0;
 
@@ -200,6 +207,10 @@ static unsigned progress_agreement(void *self, int64_t now_ns)
     moved = submitted != NULL;
     if (submitted != NULL) {
         status = submit_entries(job, submitted, now_ns);
+    }
+    if (status == 0 && hvd_stacks_take(&job->stacks, &stack)) {
+        moved = true;
+        status = hvd_agreement_tell_stack(job->negotiation.agreement, stack);
     }
     if (status == 0) {
         status = hvd_agreement_progress(job->negotiation.agreement,
@@ -415,6 +426,7 @@ int hvd_negotiation_open(struct hvd_job *job, struct hvd_error *err)
         .stall_warning_ns =
             set->stall_check_disable ? 0 : (int64_t)(set->stall_warning_s * 1e9),
         .stall_shutdown_ns = (int64_t)(set->stall_shutdown_s * 1e9),
+        .asks_for_stacks = set->reads_stacks,
     };
     int status;
 

@@ -333,7 +333,13 @@ static void read_records(struct hvd_job_settings *settings)
         warn_of("%s=%.64s is neither all nor 0; using 0", HVD_ENV_TIMELINE_RANKS, ranks);
     }
     settings->metrics = find_value(HVD_ENV_METRICS);
-    settings->reads_stacks = read_switch(HVD_ENV_STACKS, true);
+    settings->stacks = find_value(HVD_ENV_STACKS);
+    settings->reads_stacks =
+        settings->stacks == NULL || strcmp(settings->stacks, "0") != 0;
+    if (settings->stacks != NULL &&
+        (strcmp(settings->stacks, "0") == 0 || strcmp(settings->stacks, "1") == 0)) {
+        settings->stacks = NULL;
+    }
     settings->report = find_value(HVD_ENV_REPORT);
     if (settings->report != NULL && strcmp(settings->report, "0") == 0) {
         settings->report = NULL;

@@ -47,7 +47,8 @@ struct hvd_job_settings {
     bool has_no_ranges; /* no NVTX ranges */
     bool timeline_all_ranks;
     const char *metrics; /* a folder; NULL: none */
-    bool reads_stacks; /* of the main thread, for hvd-info */
+    bool reads_stacks; /* of the main thread */
+    const char *stacks; /* a file for those of late ranks; NULL: none */
     const char *report; /* a file, or "1" for standard error; NULL: none */
     bool log_hide_time;
     /* a file, or "builtin"; NULL: the paths that algorithm_file.h searches */

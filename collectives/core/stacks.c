@@ -6,25 +6,41 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "collectives/core/card.h"
 #include "collectives/core/job_state.h"
 #include "collectives/stack/stack.h"
+#include "gpu_binding/base/env.h"
 #include "gpu_binding/base/log.h"
 #include "gpu_binding/base/thread.h"
+#include "pmix_boot/boot.h"
 
 enum {
     END_S = 2, /* how long to wait for the end of the thread */
+    MOST_PYTHON = 6, /* lines of a stack in a warning */
+    MOST_C = 6,
+    MOST_BELOW_PYTHON = 1, /* lines of C below Python: the call that sleeps */
+    MOST_UNWRITTEN = 1 << 20, /* bytes for the file, if it is slow */
 };
 
 struct hvd_stack_reader {
     pthread_t thread;
     struct hvd_live_page *page; /* borrowed */
-    _Atomic bool is_ending; /* the page may vanish */
+    struct hvd_wakeup *wakeup; /* borrowed */
+    _Atomic bool is_ending; /* the page and wakeup may vanish */
+    _Atomic bool is_asked; /* by another rank: an answer must wake the driver */
+    char answer[HVD_LIVE_STACK]; /* to that question; progress lock */
+    /* rank 0 */
+    const char *path; /* NULL: no file */
+    pthread_mutex_t lock; /* protects unwritten */
+    char *unwritten; /* text for the file */
+    FILE *file;
 };
 
 static void wait_futex(_Atomic uint32_t *word, uint32_t value)
@@ -37,34 +53,67 @@ static void wake_futex(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+/* --- the thread --- */
+
 /* Writes the answer. While it does, `told` is 0. */
-static void answer(struct hvd_live_page *page, uint32_t asked, const char *text)
+static void answer_question(struct hvd_stack_reader *reader, uint32_t asked)
 {
+    struct hvd_live_page *page = reader->page;
+    char text[HVD_LIVE_STACK] = "";
+
+    hvd_stack_read(text, sizeof(text));
+    if (atomic_load(&reader->is_ending)) {
+        return;
+    }
     atomic_store(&page->stack_told, 0);
-    memcpy(page->stack, text, HVD_LIVE_STACK);
+    memcpy(page->stack, text, sizeof(text));
     atomic_store(&page->stack_told, asked);
     wake_futex(&page->stack_told);
+    if (atomic_load(&reader->is_asked)) {
+        hvd_wakeup_notify(reader->wakeup);
+        hvd_wakeup_notify_thread(reader->wakeup);
+    }
+}
+
+/* Appends to the file what rank 0 has queued. An earlier job's file is replaced. */
+static void write_file(struct hvd_stack_reader *reader)
+{
+    char *text;
+
+    pthread_mutex_lock(&reader->lock);
+    text = reader->unwritten;
+    reader->unwritten = NULL;
+    pthread_mutex_unlock(&reader->lock);
+    if (text == NULL) {
+        return;
+    }
+    if (reader->file == NULL) {
+        reader->file = fopen(reader->path, "we");
+    }
+    if (reader->file == NULL || fputs(text, reader->file) < 0 ||
+        fflush(reader->file) != 0) {
+        hvd_log(HVD_LOG_WARN, "cannot write " HVD_ENV_STACKS " to %.300s: %m",
+                reader->path);
+    }
+    free(text);
 }
 
 static void *answer_questions(void *arg)
 {
     struct hvd_stack_reader *reader = arg;
     struct hvd_live_page *page = reader->page;
-    char text[HVD_LIVE_STACK];
 
     while (!atomic_load(&reader->is_ending)) {
         const uint32_t asked = atomic_load(&page->stack_asked);
 
+        write_file(reader);
         if (asked == atomic_load(&page->stack_told)) {
             wait_futex(&page->stack_asked, asked);
-            continue;
-        }
-        memset(text, 0, sizeof(text));
-        hvd_stack_read(text, sizeof(text));
-        if (!atomic_load(&reader->is_ending)) {
-            answer(page, asked, text);
+        } else {
+            answer_question(reader, asked);
         }
     }
+    write_file(reader);
     return NULL;
 }
 
@@ -80,7 +129,10 @@ int hvd_stacks_open(struct hvd_job *job, struct hvd_error *err)
     if (reader == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the reader of stacks");
     }
+    pthread_mutex_init(&reader->lock, NULL);
     reader->page = hvd_live_page_of(&job->live);
+    reader->wakeup = &job->wakeup;
+    reader->path = job->boot->rank == 0 ? job->settings.stacks : NULL;
     error = hvd_thread_start(&reader->thread, answer_questions, reader);
     if (error != 0) {
         hvd_log(HVD_LOG_INFO, "hvd-info --stacks cannot ask this rank: %s",
@@ -90,6 +142,14 @@ int hvd_stacks_open(struct hvd_job *job, struct hvd_error *err)
     }
     job->stacks.reader = reader;
     return 0;
+}
+
+static uint32_t wake_reader(struct hvd_stack_reader *reader)
+{
+    const uint32_t asked = atomic_fetch_add(&reader->page->stack_asked, 1) + 1;
+
+    wake_futex(&reader->page->stack_asked);
+    return asked;
 }
 
 bool hvd_stacks_close(struct hvd_stacks *stacks)
@@ -102,14 +162,169 @@ bool hvd_stacks_close(struct hvd_stacks *stacks)
     }
     stacks->reader = NULL;
     atomic_store(&reader->is_ending, true);
-    atomic_fetch_add(&reader->page->stack_asked, 1);
-    wake_futex(&reader->page->stack_asked);
+    wake_reader(reader);
     clock_gettime(CLOCK_REALTIME, &end);
     end.tv_sec += END_S;
     if (pthread_timedjoin_np(reader->thread, NULL, &end) != 0) {
         pthread_detach(reader->thread);
         return false; /* the thread still uses the struct */
     }
+    if (reader->file != NULL) {
+        fclose(reader->file);
+    }
+    free(reader->unwritten);
+    pthread_mutex_destroy(&reader->lock);
     free(reader);
     return true;
+}
+
+/* --- questions of other ranks --- */
+
+void hvd_stacks_ask(struct hvd_stacks *stacks)
+{
+    if (stacks->reader != NULL) {
+        atomic_store(&stacks->reader->is_asked, true);
+    }
+    stacks->asked = stacks->reader != NULL ? wake_reader(stacks->reader) : 1;
+}
+
+bool hvd_stacks_take(struct hvd_stacks *stacks, const char **text)
+{
+    struct hvd_stack_reader *reader = stacks->reader;
+    uint32_t told;
+
+    if (stacks->asked == 0) {
+        return false;
+    }
+    *text = "";
+    if (reader != NULL) {
+        told = atomic_load(&reader->page->stack_told);
+        if (told == 0 || (int32_t)(told - stacks->asked) < 0) {
+            return false;
+        }
+        memcpy(reader->answer, reader->page->stack, sizeof(reader->answer) - 1);
+        if (atomic_load(&reader->page->stack_told) != told) {
+            return false; /* hvd-info has asked, too: another answer follows */
+        }
+        atomic_store(&reader->is_asked, false);
+        *text = reader->answer;
+    }
+    stacks->asked = 0;
+    return true;
+}
+
+/* --- rank 0 --- */
+
+/* Whether a line of the stack belongs into a warning. *python, *c: the lines so far. */
+static bool is_shown(const char *line, int length, int *python, int *c)
+{
+    if (strncmp(line, "File \"", strlen("File \"")) == 0) {
+        return (*python)++ < MOST_PYTHON;
+    }
+    /* a function without a name tells a user nothing */
+    return memmem(line, (size_t)length, " in ", strlen(" in ")) != NULL &&
+           (*c)++ < (*python > 0 ? MOST_BELOW_PYTHON : MOST_C);
+}
+
+/* Writes the first lines of Python and of C, each on a line that is indented. path: the
+ * file that has all of them, or NULL. */
+static void put_first_lines(const char *text, const char *path, FILE *out)
+{
+    int python = 0, c = 0, left = 0;
+
+    while (*text != '\0') {
+        const int length = (int)strcspn(text, "\n");
+
+        if (is_shown(text, length, &python, &c)) {
+            fprintf(out, "\n  %.*s", length, text);
+        } else {
+            left++;
+        }
+        text += length;
+        text += *text == '\n';
+    }
+    if (left > 0 && path != NULL) {
+        fprintf(out, "\n  and %d more, in %s", left, path);
+    } else if (left > 0) {
+        fprintf(out, "\n  and %d more: %s=FILE writes all of them", left, HVD_ENV_STACKS);
+    }
+}
+
+/* Replaces characters that can control a terminal; the text comes from another rank. */
+static void clean_text(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (((unsigned char)*text < ' ' && *text != '\n') || *text == 0x7f) {
+            *text = '?';
+        }
+    }
+}
+
+static void queue_text(struct hvd_stack_reader *reader, const char *text)
+{
+    char *grown;
+    size_t before;
+
+    pthread_mutex_lock(&reader->lock);
+    before = reader->unwritten != NULL ? strlen(reader->unwritten) : 0;
+    if (before < MOST_UNWRITTEN) {
+        grown = realloc(reader->unwritten, before + strlen(text) + 1);
+        if (grown != NULL) {
+            strcpy(grown + before, text);
+            reader->unwritten = grown;
+        }
+    }
+    pthread_mutex_unlock(&reader->lock);
+    wake_reader(reader);
+}
+
+/* Queues "2026-01-31 12:00:00 rank 5 on n2 (pid 4711)" and the stack for the file. */
+static void queue_stack(struct hvd_stack_reader *reader, const char *title,
+                        const char *stack)
+{
+    const time_t now = time(NULL);
+    char stamp[32] = "", *text = NULL;
+    struct tm parts;
+    size_t bytes;
+    FILE *out = open_memstream(&text, &bytes);
+
+    if (out == NULL) {
+        return;
+    }
+    if (localtime_r(&now, &parts) != NULL) {
+        strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S ", &parts);
+    }
+    fprintf(out, "%s%s\n%s\n", stamp, title, stack);
+    if (fclose(out) == 0) {
+        queue_text(reader, text);
+    }
+    free(text);
+}
+
+void hvd_stacks_show(struct hvd_job *job, int rank, const char *text)
+{
+    const struct hvd_boot_peer *peer = &job->boot->peers[rank];
+    struct hvd_stack_reader *reader = job->stacks.reader;
+    const char *path = reader != NULL ? reader->path : NULL;
+    const int pid = hvd_card_pid(peer);
+    char *stack = strdup(text), *lines = NULL, title[160];
+    size_t bytes;
+    FILE *out = open_memstream(&lines, &bytes);
+
+    snprintf(title, sizeof(title), "rank %d on %s (pid %d)", rank, peer->host, pid);
+    if (stack != NULL && out != NULL) {
+        clean_text(stack);
+        put_first_lines(stack, path, out);
+        fflush(out);
+        hvd_log(HVD_LOG_WARN, "rank %d on %s (pid %d), for which others wait, is here:%s",
+                rank, peer->host, pid, lines);
+        if (path != NULL) {
+            queue_stack(reader, title, stack);
+        }
+    }
+    if (out != NULL) {
+        fclose(out);
+    }
+    free(lines);
+    free(stack);
 }

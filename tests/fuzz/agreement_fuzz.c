@@ -175,6 +175,7 @@ static void carry_out(struct rank *rank, const struct hvd_agreement_event *event
         break;
     case HVD_AGREEMENT_HEARD:
     case HVD_AGREEMENT_GIVE_UP:
+    case HVD_AGREEMENT_STACK:
         check_text(event);
         break;
     case HVD_AGREEMENT_PAUSE:
@@ -182,6 +183,7 @@ static void carry_out(struct rank *rank, const struct hvd_agreement_event *event
     case HVD_AGREEMENT_CANCEL:
     case HVD_AGREEMENT_REMOVE_SET:
     case HVD_AGREEMENT_ABORT_SET:
+    case HVD_AGREEMENT_SHOW_STACK:
         break;
     }
 }

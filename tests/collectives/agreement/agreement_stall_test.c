@@ -122,6 +122,76 @@ static void test_names(unsigned seed)
     let_go(&held, &sim);
 }
 
+/* Whether rank 0 has got the stacks of these ranks, in any order, and of no others. */
+static bool has_stacks(const struct sim *sim, const int *ranks)
+{
+    size_t bytes = 0;
+
+    for (; *ranks >= 0; ranks++) {
+        char number[16];
+
+        bytes += (size_t)snprintf(number, sizeof(number), "%d ", *ranks);
+        if (strstr(sim->stacks, number) == NULL) {
+            return false;
+        }
+    }
+    return strlen(sim->stacks) == bytes;
+}
+
+static void test_stacks(unsigned seed)
+{
+    static const int first[] = {1, 2, 3, 4, -1}, root[] = {0, -1};
+    struct hvd_agreement_settings settings = patient();
+    struct held held = {0};
+    struct sim sim;
+
+    settings.asks_for_stacks = true;
+    sim_init(&sim, deep, &settings, seed);
+    hold(&held, &sim, 0, "a", 0);
+    pass(&sim, 62);
+    tap_ok(has_stacks(&sim, first) && sim.fault[0] == '\0',
+           "the first four late ranks tell where they are: %s%s", sim.stacks, sim.fault);
+    let_go(&held, &sim);
+
+    sim_init(&sim, four, &settings, seed);
+    hold(&held, &sim, 3, "a", 0);
+    hold(&held, &sim, 2, "a", 0);
+    hold(&held, &sim, 1, "a", 0);
+    pass(&sim, 62);
+    tap_ok(has_stacks(&sim, root) && sim.fault[0] == '\0', "so does rank 0: %s%s",
+           sim.stacks, sim.fault);
+    let_go(&held, &sim);
+
+    sim_init(&sim, four, &settings, seed);
+    sim.ranks[2].is_mute = true;
+    for (int rank = 0; rank < 4; rank++) {
+        if (rank != 2) {
+            hold(&held, &sim, rank, "a", 0);
+        }
+    }
+    pass(&sim, 62);
+    pass(&sim, 4);
+    if (!tap_ok(sim.stacks[0] == '\0' && sim.fault[0] == '\0' &&
+                    logged_has(HVD_LOG_WARN,
+                               "rank 2 on n1 (pid 4711) has not said within "
+                               "3 seconds where it is"),
+                "a rank that does not tell in time is named %s", sim.fault)) {
+        logged_show();
+    }
+    hold(&held, &sim, 2, "a", 0);
+    pass(&sim, 120);
+    tap_ok(logged_count(HVD_LOG_WARN) == 2 && sim.fault[0] == '\0',
+           "the job continues (%s)", sim.fault);
+    let_go(&held, &sim);
+
+    settings.asks_for_stacks = false;
+    sim_init(&sim, four, &settings, seed);
+    hold(&held, &sim, 0, "a", 0);
+    pass(&sim, 62);
+    tap_ok(sim.stacks[0] == '\0', "no rank is asked if the job does not want that");
+    let_go(&held, &sim);
+}
+
 static void test_joined(unsigned seed)
 {
     struct hvd_agreement_settings settings = patient();
@@ -499,6 +569,7 @@ int main(void)
 
     logged_begin();
     test_names(seed);
+    test_stacks(seed);
     test_joined(seed);
     test_sets(seed);
     test_creations(seed);

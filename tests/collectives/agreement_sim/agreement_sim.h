@@ -52,6 +52,7 @@ struct sim_rank {
     bool gave_up;
     int gave_up_for; /* the rank that does not answer, or -1 */
     char reason[256];
+    bool is_mute; /* never tells where it is, though it does everything else */
 };
 
 /* A batch of a team, as all ranks together run it. */
@@ -89,6 +90,7 @@ struct sim {
     int64_t moves;
     size_t most_bytes; /* length of the longest message so far */
     int slow_rank; /* a rank that rarely acts while others can; -1: none */
+    char stacks[128]; /* "2 4 ": the ranks whose stacks rank 0 has got, in this order */
     bool holds_batches; /* no batch starts or ends */
     bool is_leaving; /* rank 0 is about to end the job */
     /* batches of sets other than the global one, on all ranks */

@@ -189,6 +189,28 @@ static void give_up(struct sim_rank *rank, int silent, const char *text)
     snprintf(rank->reason, sizeof(rank->reason), "%s", text);
 }
 
+static void show_stack(struct sim_rank *rank)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "in rank %d\n", rank->rank);
+    if (!rank->is_mute && hvd_agreement_tell_stack(rank->agreement, text) != 0) {
+        sim_fault(rank->sim, "rank %d cannot tell its stack", rank->rank);
+    }
+}
+
+static void take_stack(struct sim_rank *rank, int late, const char *text)
+{
+    const size_t used = strlen(rank->sim->stacks);
+    char expected[32];
+
+    snprintf(expected, sizeof(expected), "in rank %d\n", late);
+    if (rank->rank != 0 || strcmp(text, expected) != 0) {
+        sim_fault(rank->sim, "rank %d gets for rank %d: %s", rank->rank, late, text);
+    }
+    snprintf(rank->sim->stacks + used, sizeof(rank->sim->stacks) - used, "%d ", late);
+}
+
 static void carry_out(struct sim_rank *rank, const struct hvd_agreement_event *event)
 {
     switch (event->kind) {
@@ -217,6 +239,12 @@ static void carry_out(struct sim_rank *rank, const struct hvd_agreement_event *e
         break;
     case HVD_AGREEMENT_GIVE_UP:
         give_up(rank, event->silent, event->data);
+        break;
+    case HVD_AGREEMENT_SHOW_STACK:
+        show_stack(rank);
+        break;
+    case HVD_AGREEMENT_STACK:
+        take_stack(rank, event->late, event->data);
         break;
     case HVD_AGREEMENT_ABORT_SET:
     case HVD_AGREEMENT_HEARD:
