@@ -262,15 +262,16 @@ static void clean_text(char *text)
 
 static void queue_text(struct hvd_stack_reader *reader, const char *text)
 {
-    char *grown;
+    size_t bytes = strlen(text) + 1;
     size_t before;
+    char *grown;
 
     pthread_mutex_lock(&reader->lock);
     before = reader->unwritten != NULL ? strlen(reader->unwritten) : 0;
     if (before < MOST_UNWRITTEN) {
-        grown = realloc(reader->unwritten, before + strlen(text) + 1);
+        grown = realloc(reader->unwritten, before + bytes);
         if (grown != NULL) {
-            strcpy(grown + before, text);
+            memcpy(grown + before, text, bytes);
             reader->unwritten = grown;
         }
     }
