@@ -208,7 +208,8 @@ static int start_file(struct hvd_metrics_file *file, struct hvd_error *err)
     if (error != 0) {
         errno = error;
         return hvd_fail(err, HVD_ERR_SYS,
-                        "cannot start the thread that writes the metrics: %m");
+                        "cannot start the thread that writes the metrics: %m; none are "
+                        "written");
     }
     return 0;
 }
