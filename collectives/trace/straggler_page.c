@@ -90,16 +90,19 @@ int hvd_straggler_page_read(char **frame, struct hvd_error *err)
 
 unsigned char hvd_straggler_page_code(uint32_t us)
 {
-    const uint64_t value = (uint64_t)us + 1;
-    const int exponent = 63 - __builtin_clzll(value);
-    uint64_t mantissa;
+    uint64_t value = (uint64_t)us + 1;
+    int exponent = 3;
 
     if (us == 0) {
         return 0;
     }
-    mantissa = exponent >= 3 ? value >> (exponent - 3) : value << (3 - exponent);
-    return exponent > 31 ? UINT8_MAX
-                         : (unsigned char)(8 * exponent + (int)(mantissa & 7));
+    for (; value < 8; exponent--) {
+        value *= 2;
+    }
+    for (; value >= 16; exponent++) {
+        value /= 2;
+    }
+    return exponent > 31 ? UINT8_MAX : (unsigned char)(8 * exponent + (int)(value & 7));
 }
 
 /* Prints bytes in base64. */

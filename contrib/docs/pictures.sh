@@ -42,22 +42,28 @@ draw()
     "$python" "$docs/terminal_svg.py" "$3" "$2" <"$place/output" >"$docs/$1"
 }
 
-# Writes train.py again, as slow_disk.py: rank 3 waits 30 ms for each batch of images.
+# Writes train.py again, as slow_disk.py: rank 3 waits 30 ms for each batch of images. Reading the batches is a section.
 write_slow_disk()
 {
     cat >"$1" <<'EOF'
 import os, runpy, time
+import horovod.torch as hvd
 from torch.utils.data import DataLoader
 
 load = DataLoader.__iter__
 
 def load_slowly(loader):
-    for batch in load(loader):
-        time.sleep(0.03)
+    batches = load(loader)
+    while True:
+        with hvd.section('data'):
+            batch = next(batches, None)
+            if os.environ['HOROVOD_RANK'] == '3':
+                time.sleep(0.03)
+        if batch is None:
+            return
         yield batch
 
-if os.environ['HOROVOD_RANK'] == '3':
-    DataLoader.__iter__ = load_slowly
+DataLoader.__iter__ = load_slowly
 runpy.run_path('train.py', run_name='__main__')
 EOF
 }
@@ -68,5 +74,7 @@ cp "$docs/../examples/digits/train.py" "$home"
 write_slow_disk "$home/slow_disk.py"
 draw train.svg 90 'srun --hvd -N2 -n4 python3 train.py'
 draw report.svg 100 'srun --hvd=report -N2 -n4 python3 slow_disk.py'
+run 'srun --hvd=report=report.html -N2 -n4 python3 slow_disk.py'
+"$python" "$docs/page_png.py" "$home/report.html" "$docs/page.png"
 run 'srun --hvd=timeline=trace.json -N2 -n2 python3 train.py --epochs 2 --batch-size 64'
 "$python" "$docs/timeline_png.py" "$home/trace.json" "$docs/timeline.png"

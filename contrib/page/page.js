@@ -224,16 +224,16 @@
   // --- the parts of a step ---
 
   const kinds = [['computing', 'computing: no batch is under way'], ['waiting', 'waiting for later ranks'],
-    ['moving', 'moving data, perhaps while the rank computes']];
+    ['moving', 'moving data']];
 
   function drawParts() {
     const rank = Number(at('rank').value), height = 180, box = d3.select('#parts');
     box.selectAll('*').remove();
     const rows = d3.range(time.count).map(column => partsOf(column, rank));
     const sums = rows.map(row => row.computing + row.waiting + row.moving);
-    // The first column has the start of the program, which may be far longer than a step.
-    const most = d3.quantile(sums.slice(sums.length > 2 ? 1 : 0).sort(d3.ascending), 0.99) || 1;
-    const y = d3.scaleLinear().domain([0, most * 1.1 / 1000]).nice().range([height, 0]);
+    // The first column has the start of the program, and a few steps may be far longer than most: they are cut.
+    const most = d3.quantile(sums.slice(sums.length > 2 ? 1 : 0).sort(d3.ascending), 0.95) || 1;
+    const y = d3.scaleLinear().domain([0, most * 1.3 / 1000]).nice().range([height, 0]);
     const stack = d3.stack().keys(kinds.map(kind => kind[0]))(rows);
     const svg = box.append('svg').attr('width', width).attr('height', height + margin.top + margin.bottom);
     svg.append('g').attr('transform', `translate(${margin.left},${margin.top})`).call(d3.axisLeft(y).ticks(5));
