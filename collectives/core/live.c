@@ -98,14 +98,30 @@ static void list_tensors(const struct hvd_entry *entry, struct hvd_live_record *
     }
 }
 
+/* Whether the rank has done nothing since it wrote the state: it was only woken, to
+ * answer another rank. */
+static bool is_unchanged(const struct hvd_live *live)
+{
+    struct hvd_live_page *page = live->page;
+
+    return page->state.written_ns != 0 && page->state.messages == 0 &&
+           live->written_phase ==
+               atomic_load_explicit(&page->phase, memory_order_relaxed) &&
+           page->state.begun ==
+               atomic_load_explicit(&page->begun, memory_order_relaxed) &&
+           page->state.ended == atomic_load_explicit(&page->ended, memory_order_relaxed);
+}
+
 void hvd_live_write(struct hvd_job *job, int64_t now_ns)
 {
     struct hvd_live_page *page = job->live.page;
     const uint32_t turn = atomic_load_explicit(&page->turn, memory_order_relaxed);
+    const int64_t since_ns = is_unchanged(&job->live) ? page->state.written_ns : now_ns;
 
     atomic_store_explicit(&page->turn, turn + 1, memory_order_relaxed);
     atomic_thread_fence(memory_order_release);
-    page->state.written_ns = now_ns;
+    job->live.written_phase = atomic_load_explicit(&page->phase, memory_order_relaxed);
+    page->state.written_ns = since_ns;
     page->state.begun = atomic_load_explicit(&page->begun, memory_order_relaxed);
     page->state.ended = atomic_load_explicit(&page->ended, memory_order_relaxed);
     page->state.waiting = hvd_waiters_exist(&job->waiters);

@@ -15,6 +15,7 @@ struct hvd_job;
 struct hvd_live {
     struct hvd_live_page *page;
     int fd; /* -1: nobody can read the page */
+    int32_t written_phase; /* when the state was last written */
 };
 
 /* Opens the page, as soon as the rank and the job's size are known. If no memory file can

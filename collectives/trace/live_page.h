@@ -38,7 +38,7 @@ struct hvd_live_tensor {
 
 /* Written before the rank sleeps. */
 struct hvd_live_record {
-    int64_t written_ns; /* hvd_clock_ns */
+    int64_t written_ns; /* hvd_clock_ns: since when the rank has done nothing else */
     uint64_t begun, ended; /* the counts at that time */
     int32_t count; /* of the tensors below; begun - ended are in flight */
     int32_t waiting; /* whether threads of the program wait for a request */
