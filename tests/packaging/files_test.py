@@ -11,19 +11,10 @@ import subprocess
 import sys
 import tempfile
 
+from report import end, report
+
 root, build, prefix, libdir = sys.argv[1:]
 packaging = os.path.join(root, 'contrib', 'packaging')
-count = 0
-failed = 0
-
-
-def report(problems, promise):
-    global count, failed
-    count += 1
-    failed += bool(problems)
-    print('not ok' if problems else 'ok', f'{count} - {promise}')
-    for each in problems:
-        print('#', each)
 
 
 def read(*path):
@@ -89,8 +80,7 @@ def main():
                            packages_of_rpms()), 'each installed file is in exactly one rpm')
         report([path for path, file in files.items() if is_script(file) and not os.access(file, os.X_OK)],
                'each installed script is executable')
-    print(f'1..{count}')
-    return failed != 0
+    end()
 
 
-sys.exit(main())
+main()

@@ -10,20 +10,11 @@ import os
 import re
 import sys
 
+from report import end, report
+
 root = sys.argv[1]
 SPACK = 'contrib/packaging/spack/spack_repo/hvd/packages/hvd/package.py'
 EASYCONFIGS = sorted(glob.glob(f'{root}/contrib/packaging/easybuild/*.eb'))
-count = 0
-failed = 0
-
-
-def report(wrong, promise):
-    global count, failed
-    count += 1
-    failed += bool(wrong)
-    print(f'{"not ok" if wrong else "ok"} {count} - {promise}')
-    for line in wrong:
-        print(f'# {line}')
 
 
 def read(path):
@@ -66,5 +57,4 @@ report([f'{path}: {name}' for name, path in sorted(used) if name not in options]
        'the recipes set options that meson_options.txt has')
 for easyconfig in EASYCONFIGS:
     check_easyconfig(easyconfig)
-print(f'1..{count}')
-sys.exit(failed > 0)
+end()
