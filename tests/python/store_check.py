@@ -265,10 +265,10 @@ def check_folder(report, size):
             place = os.path.join(folder, 'job', '1')
             good, output = outputs([python(FOLDER, str(rank), str(size), HVD_STORE=place, **variables(rank, size))
                                     for rank in range(size)])
-            mode = os.stat(place).st_mode & 0o777
+            modes = {os.stat(os.path.join(place, name)).st_mode & 0o777 for name in ('.', *os.listdir(place))}
         report.line(good and are_there(output, 'folder', size) and are_there(output, 'folder again', size),
                     f'{size} ranks of {launcher} start by HVD_STORE', output)
-    report.line(mode == 0o700, 'only the user can read HVD_STORE', f'{mode:o}')
+    report.line(modes == {0o700, 0o600}, 'only the user can read HVD_STORE and its files', str(modes))
 
 
 FOLDER_FAILURES = {

@@ -87,9 +87,10 @@ class FileStore:
         return os.path.join(self._folder, key.replace('/', '_'))
 
     def set(self, key, value):
-        """Writes a new file and renames it: other ranks see a complete file or none."""
+        """Writes a new file and renames it: other ranks see a complete file or none. Only the user
+        can read it, because the values of rank 0 contain the secret of the job."""
         unfinished = f'{self._path(key)}.new'
-        with open(unfinished, 'wb') as file:
+        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'wb') as file:
             file.write(value)
             file.flush()
             os.fsync(file.fileno())
