@@ -194,7 +194,7 @@ static int check_launchers(const char *const *environment, struct hvd_error *err
             return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                             "%s is %ld but there is no PMIx: ranks started by %s cannot "
                             "find each other; use hvdrun -np %ld, srun --hvd, or an "
-                            "mpirun with PMIx",
+                            "mpirun with PMIx; Python can also use HVD_STORE",
                             sizes[i].variable, size, sizes[i].name, size);
         }
     }
@@ -204,8 +204,8 @@ static int check_launchers(const char *const *environment, struct hvd_error *err
         if (rank > 0) {
             return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                             "%s is %ld but there is no PMIx: ranks started by %s cannot "
-                            "find each other; use hvdrun, srun --hvd, or an mpirun with "
-                            "PMIx",
+                            "find each other; use hvdrun, srun --hvd, or an mpirun "
+                            "with PMIx; Python can also use HVD_STORE",
                             ranks[i].variable, rank, ranks[i].name);
         }
     }

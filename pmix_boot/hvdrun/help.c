@@ -20,10 +20,11 @@ static const char usage[] =
     "\n"
     "Starts N processes of a command, the ranks of one job. In a Slurm allocation,\n"
     "hvdrun becomes `srun --hvd`; with -H and other hosts, it becomes mpirun or\n"
-    "prterun; otherwise the ranks run on this machine. If a rank fails, hvdrun ends\n"
-    "the others and returns the exit code of the first that failed. Rank 0 reads\n"
-    "hvdrun's standard input if that is a file or a pipe. Defaults are in\n"
-    "parentheses.\n";
+    "prterun; otherwise the ranks run on this machine. In a job of LSF, PBS or\n"
+    "Grid Engine, the job's hosts and slots are the defaults of -H and -np. If a\n"
+    "rank fails, hvdrun ends the others and returns the exit code of the first\n"
+    "that failed. Rank 0 reads hvdrun's standard input if that is a file or a\n"
+    "pipe. Defaults are in parentheses.\n";
 
 /* Prints "  -np N, --num-proc N" and returns its length. */
 static int print_names(const struct hvdrun_option *option, FILE *out)

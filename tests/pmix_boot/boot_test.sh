@@ -179,6 +179,15 @@ library_would_hang()
         as_version 5.0.10 env PMIX_SERVER_URI2='x;tcp4://127.0.0.1:1' "$client" show
 }
 
+# mpirun under LSF, and a launcher that sets jsrun's variables beside those of PMIx.
+recorded_lsf()
+{
+    returns "ranks of a recorded LSF job find each other by PMIx" 0 '^rank 1/2 .* wrong 0 ' \
+        timeout "$limit" env LSB_JOBID=7 LSB_HOSTS='n1 n1' LSB_MCPU_HOSTS='n1 2 ' LSB_DJOB_NUMPROC=2 \
+        LSF_BINDIR=/opt/lsf/bin mpirun --allow-run-as-root --oversubscribe --bind-to none -np 2 \
+        sh -c 'JSM_NAMESPACE_RANK=$PMIX_RANK JSM_NAMESPACE_SIZE=2 exec "$0" show' "$client"
+}
+
 no_launcher()
 {
     prints "without a launcher a process is rank 0 of 1" '^rank 0/1 local 0/1 node 0/1' "$client" show
@@ -212,6 +221,7 @@ else
     if command -v mpirun >/dev/null; then
         boot_by mpirun
         mpirun_is_unusable
+        recorded_lsf
     else
         tap_skip "ranks of mpirun find each other" "there is no mpirun"
     fi
