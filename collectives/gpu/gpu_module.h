@@ -169,6 +169,9 @@ struct hvd_gpu_facts {
 struct hvd_gpu_identity {
     int32_t nccl_version; /* 0 if there is no usable NCCL */
     int32_t has_host_id; /* NCCL_HOSTID is set: ranks may share a GPU */
+    /* NCCL_MULTI_RANK_GPU_ENABLE is set, and NCCL knows it: ranks may share a GPU if all
+     * of them agree */
+    int32_t may_share;
     int32_t has_kernels; /* HVD_GPU_MOVE is supported */
     unsigned char uuid[HVD_GPU_UUID_BYTES];
     unsigned char id[HVD_GPU_ID_BYTES]; /* zero unless requested */

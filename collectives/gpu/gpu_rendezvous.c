@@ -73,9 +73,21 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
                                      sizeof(*offer), err);
 }
 
-/* Finds an earlier member on the same GPU; -1 if there is none. NCCL refuses two ranks on
- * one GPU, even in two MIG slices, unless NCCL_HOSTID makes them look like different
- * hosts. */
+/* Whether NCCL accepts ranks that share a GPU or are in its MIG slices: from 2.30 on, if
+ * all ranks ask for it. */
+static bool may_share(const struct hvd_gpu_rendezvous *rendezvous)
+{
+    for (int i = 0; i < rendezvous->team->layout->size; i++) {
+        if (!rendezvous->offers[i].identity.may_share) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Finds an earlier member on the same GPU; -1 if there is none. Unless may_share, NCCL
+ * refuses two ranks on one GPU, even in two MIG slices, except if NCCL_HOSTID makes them
+ * look like different hosts. */
 static int find_sharer(const struct hvd_gpu_rendezvous *rendezvous, int member)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;
@@ -99,7 +111,7 @@ static bool find_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int membe
 {
     const struct hvd_gpu_offer *offer = &rendezvous->offers[member];
     int rank = rendezvous->team->ranks[member];
-    int sharer = find_sharer(rendezvous, member);
+    int sharer = may_share(rendezvous) ? -1 : find_sharer(rendezvous, member);
 
     if (offer->path == HVD_GPU_PATH_HOST) {
         snprintf(text, size, HVD_ENV_GPU_PATH "=host on rank %d", rank);
@@ -115,8 +127,8 @@ static bool find_obstacle(const struct hvd_gpu_rendezvous *rendezvous, int membe
                  rendezvous->offers[0].identity.nccl_version);
     } else if (sharer >= 0) {
         snprintf(text, size,
-                 "ranks %d and %d on %s share a GPU, or its MIG slices; NCCL allows that "
-                 "only if each has its own " HVD_ENV_NCCL_HOSTID,
+                 "ranks %d and %d on %s share a GPU, or its MIG slices; NCCL 2.30 and "
+                 "later allow that with " HVD_ENV_NCCL_MULTI_RANK_GPU "=1 on all ranks",
                  rendezvous->team->ranks[sharer], rank,
                  hvd_gpu_member_host(rendezvous->team, rendezvous->boot, member));
     } else {

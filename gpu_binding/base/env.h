@@ -444,6 +444,9 @@
 #define HVD_ENV_NCCL_IB_DISABLE "NCCL_IB_DISABLE"
 /* For tests: ranks with different values can share a GPU. */
 #define HVD_ENV_NCCL_HOSTID "NCCL_HOSTID"
+/* 1, on all ranks, with NCCL 2.30 and later: ranks share a GPU, or its MIG slices, and
+ * use NCCL instead of host memory. */
+#define HVD_ENV_NCCL_MULTI_RANK_GPU "NCCL_MULTI_RANK_GPU_ENABLE"
 /* hvd warns if one of these keeps NCCL from a faster path, such as NCCL_NET=Socket or
  * NCCL_P2P_LEVEL=LOC. */
 #define HVD_ENV_NCCL_NET "NCCL_NET"

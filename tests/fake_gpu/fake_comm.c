@@ -142,7 +142,10 @@ int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls)
 static int meet_others(struct fake_comm *comm)
 {
     int result = fake_link_meet(&comm->link) ? FAKE_NCCL_SUCCESS : FAKE_SYSTEM_ERROR;
-    int rank = result == FAKE_NCCL_SUCCESS ? fake_link_duplicate(&comm->link) : -1;
+    const char *shares = getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+    bool may_share = fake_nccl_version() >= 23000 && shares != NULL && atoi(shares) != 0;
+    int rank =
+        result == FAKE_NCCL_SUCCESS && !may_share ? fake_link_duplicate(&comm->link) : -1;
 
     if (rank >= 0) {
         fprintf(stderr, "fake NCCL: Duplicate GPU detected: rank %d and another one\n",

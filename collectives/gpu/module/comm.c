@@ -54,6 +54,15 @@ static int name_device(const struct hvd_gpu_device *device,
                : hvd_cuda_fail(device->cuda, "cuDeviceGetPCIBusId", error, err);
 }
 
+/* Reads the variable as NCCL does: any number but 0. */
+static bool may_share(const struct hvd_nccl *nccl)
+{
+    const char *text = getenv(HVD_ENV_NCCL_MULTI_RANK_GPU);
+
+    return nccl->version >= NCCL_SHARED_GPU_VERSION && text != NULL &&
+           strtoll(text, NULL, 0) != 0;
+}
+
 int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
                       struct hvd_gpu_identity *identity, struct hvd_error *err)
 {
@@ -75,6 +84,7 @@ int hvd_comm_identify(struct hvd_gpu_device *device, bool makes_id,
     }
     identity->nccl_version = nccl->version;
     identity->has_host_id = getenv(HVD_ENV_NCCL_HOSTID) != NULL ? 1 : 0;
+    identity->may_share = may_share(nccl) ? 1 : 0;
     if (makes_id) {
         status = make_id(device, &id, err);
         if (status != 0) {

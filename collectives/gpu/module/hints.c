@@ -10,6 +10,10 @@
 #define MEMORY_IS_FULL                                                                   \
     "the GPU's memory is full: use a smaller batch or a lower HOROVOD_FUSION_THRESHOLD"
 
+#define SHARED_GPU                                                                       \
+    "two ranks use one GPU: give each rank its own GPU, or set "                         \
+    "NCCL_MULTI_RANK_GPU_ENABLE=1 on all ranks"
+
 /* Error numbers of CUDA (CUresult). */
 static const struct {
     int error;
@@ -48,6 +52,8 @@ static const struct {
     const char *word;
     const char *hint;
 } nccl_hints[] = {
+    {"Multiple Ranks are using the same GPU", SHARED_GPU}, /* NCCL 2.30.7 */
+    {"Multiple ranks detected using the same GPU", SHARED_GPU}, /* NCCL 2.30.3 */
     {"Duplicate GPU", "two ranks use one GPU: give each rank its own GPU, or its own "
                       "NCCL_HOSTID"},
     {"out of memory", MEMORY_IS_FULL},

@@ -26,6 +26,7 @@ enum {
     NCCL_IN_PROGRESS = 7,
     NCCL_LEAST_VERSION = 2700,
     NCCL_CONFIG_VERSION = 21400, /* the first version with a config */
+    NCCL_SHARED_GPU_VERSION = 23000, /* the first with NCCL_MULTI_RANK_GPU_ENABLE */
     /* From the first of these versions on, and before the second, non-blocking calls
      * sometimes hang. */
     NCCL_HANGS_FROM = 22600,

@@ -295,12 +295,10 @@ else
     skip sanitizer 'no compute-sanitizer here'
 fi
 
-# From 2.30 on NCCL lets two ranks of one host share a GPU and reach each other through its memory. hvd asks NCCL
-# for this if NCCL_HOSTID is set, here to the same value on both ranks.
+# From 2.30 on NCCL lets two ranks of one host share a GPU and reach each other through its memory.
 if [ -e "$kit/nccl/libnccl.so.2" ]; then
-    # shellcheck disable=SC2016 # words of the inner shell
-    HVD_NCCL_LIBRARY=$kit/nccl/libnccl.so.2 NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_MAX_CTAS=4 on_gpu nccl-2-in-gpu 45 \
-        "$hvdrun" -np 2 sh -c 'NCCL_HOSTID=kit exec "$@"' rank "$tests/gpu_api_test"
+    HVD_NCCL_LIBRARY=$kit/nccl/libnccl.so.2 NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_MAX_CTAS=4 HVD_GPU_PATH=nccl \
+        on_gpu nccl-2-in-gpu 45 "$hvdrun" -np 2 "$tests/gpu_api_test"
 else
     skip nccl-2-in-gpu 'no NCCL packed (PACK_NCCL)'
 fi

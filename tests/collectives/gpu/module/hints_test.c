@@ -34,6 +34,12 @@ static void test_nccl(void)
     tap_ok(says(hvd_nccl_hint(5, "Duplicate GPU detected : rank 1 and rank 0"),
                 "NCCL_HOSTID"),
            "ranks that share a GPU: the hint names NCCL_HOSTID");
+    tap_ok(
+        says(hvd_nccl_hint(5, "Multiple Ranks are using the same GPU/Partition. Set X"),
+             "NCCL_MULTI_RANK_GPU_ENABLE=1 on all ranks") &&
+            says(hvd_nccl_hint(5, "Multiple ranks detected using the same GPU on"),
+                 "NCCL_MULTI_RANK_GPU_ENABLE=1 on all ranks"),
+        "the same from NCCL 2.30 on: the hint names the variable that allows it");
     tap_ok(says(hvd_nccl_hint(1, "Cuda failure 2 'out of memory'"), "memory is full"),
            "the text of NCCL's error comes before its number");
     tap_ok(says(hvd_nccl_hint(2, "Error while creating shared memory segment "
