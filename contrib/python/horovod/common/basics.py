@@ -302,8 +302,18 @@ def _last_words():
     kind = getattr(sys, 'last_type', None)
     if kind is None or hasattr(sys, 'ps1'):
         return None
-    lines = traceback.format_exception_only(kind, getattr(sys, 'last_value', None))
-    return ' '.join(lines[-1].split()).encode()
+    return _in_one_line(kind, getattr(sys, 'last_value', None))
+
+
+def _in_one_line(kind, failure):
+    return ' '.join(traceback.format_exception_only(kind, failure)[-1].split()).encode()
+
+
+def leave_after(failure):
+    """Leaves the job after an exception that ends the training, but not the process. The other
+    ranks' errors quote it."""
+    _leave_job(_in_one_line(type(failure), failure))
+    requests.forget_pending()
 
 
 @atexit.register
