@@ -14,7 +14,7 @@ Installs what is missing (Debian, root), builds and tests. The last line is
 Without arguments: every layer, real jobs, a cluster of two nodes, and the front end of Debian's
 PyTorch, in at most 15 minutes on two idle cores, 10 minutes when run again.
 \`all\` takes about an hour there. It adds: the same promises with other numbers of ranks and layouts, under
-sanitizers, and with TensorFlow, Keras, MXNet, JAX and the current PyTorch of PyPI.
+sanitizers, and with TensorFlow, Keras, MXNet, JAX, Ray and the current PyTorch of PyPI.
 
   format      layout of the sources (clang-format), scripts (shellcheck)
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
@@ -27,6 +27,7 @@ sanitizers, and with TensorFlow, Keras, MXNet, JAX and the current PyTorch of Py
   python      the front ends: with Debian's PyTorch and the current one of PyPI; with the newest
               TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet; with JAX. Each on up to four
               ranks, and on a cluster of two nodes; the table of their counts comes at the end
+  engines     horovod.ray with the real Ray of PyPI
   soak        random operations of a job for half an hour, in four layouts; only when named
   distros     on newer releases of Debian, trixie and sid, each in a root directory made by debootstrap
               (needs root, about 5 GB each, kept): unit, processes and cluster, or the given SUITEs,
@@ -219,7 +220,7 @@ plain_suites()
 }
 
 # Suites that need packages from PyPI.
-pypi_suites='--no-suite tensorflow --no-suite keras-on-torch --no-suite mxnet --no-suite jax'
+pypi_suites='--no-suite tensorflow --no-suite keras-on-torch --no-suite mxnet --no-suite jax --no-suite engines'
 
 # Runs the suites of each framework from PyPI. Tests in the suite `once` are not repeated with a second version of a
 # framework.
@@ -234,12 +235,17 @@ python_suites()
     environment_tests jax-of-pypi tests/jax_env.sh --suite jax
 }
 
+engines_suite()
+{
+    environment_tests engines tests/engines_env.sh --suite engines
+}
+
 # Makes the Python environments in the background; environment_tests waits for each.
 make_environments()
 {
     local command
     for command in tests/torch_env.sh 'tests/tensorflow_env.sh newest' 'tests/tensorflow_env.sh 2.15' \
-        tests/mxnet_env.sh tests/jax_env.sh; do
+        tests/mxnet_env.sh tests/jax_env.sh tests/engines_env.sh; do
         $command
     done >/dev/null 2>&1
 }
@@ -408,6 +414,7 @@ run_suite()
         HVD_TEST_PYTHON=/usr/bin/python3 plain_suites torch-of-debian --suite python --no-suite mxnet --no-suite jax
         python_suites
         ;;
+    engines) engines_suite ;;
     gpu) gpu_suite ;;
     packages) packages_suite ;;
     *) plain_suites "$1" --suite "$1" ;;
@@ -436,6 +443,7 @@ run_all()
     # shellcheck disable=SC2086 # several options
     HVD_TEST_PYTHON=/usr/bin/python3 phase tests plain_suites plain $pypi_suites
     phase frameworks python_suites
+    phase engines engines_suite
     phase builds await_builds
     phase sanitized sanitized_suites
     phase threads threads_suite

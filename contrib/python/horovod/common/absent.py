@@ -11,7 +11,7 @@ _EXTENSION = 'the collectives are in horovod.{0}.mpi_ops, over libhvd.so; nothin
 _INSTEAD = {
     'horovod.spark': 'hvd starts no ranks in Spark executors: prepare the data with Spark and '
                      f'train in a job of its own; {_JOBS}',
-    'horovod.ray': f'hvd starts no ranks in Ray actors; {_JOBS}',
+    'horovod.ray': 'horovod.ray.RayExecutor starts ranks in Ray\'s actors',
     'horovod.runner.common.service': 'horovod.tensorflow.data.compute_service has the tf.data '
                                      f'service; {_JOBS}',
     'horovod.runner.common.util.config_parser': 'hvdrun --config-file reads such files',
