@@ -434,7 +434,7 @@ run_short()
 
 run_all()
 {
-    left='format clang gcc tests frameworks builds sanitized threads fuzz analysis'
+    left='format clang gcc tests frameworks engines builds sanitized threads fuzz analysis'
     make_environments &
     phase format check_format
     phase clang build_clang
