@@ -52,17 +52,17 @@ prints 'one paragraph for each kind, the earliest first' --nccl "$job" <<END
 $job: 8 files of 7 ranks and 1 process on n[1-3]; 3 kinds of warning, the earliest first
 ranks without a file, because they did not start NCCL or wrote elsewhere: 6
 
-4 ranks (0-3) on n1, 4 times, first at 2026-11-29 10:00:02 on n1:
+4 ranks (0-3) on n1, 4 times, first at 2026-11-29 10:00:02 by rank 0 on n1:
     Call to ibv_reg_mr failed with error Cannot allocate memory errno 12
     what to do: the InfiniBand card may not lock enough memory: ulimit -l must be unlimited; in Slurm also \
 LimitMEMLOCK=infinity of slurmd.service
 
-2 ranks (4-5) on n2, 3 times, first at 2026-11-29 10:00:05 on n2:
+2 ranks (4-5) on n2, 3 times, first at 2026-11-29 10:00:05 by rank 5 on n2:
     socketProgress: Connection closed by remote peer n1.site<10.0.0.1<48>>
     what to do: another rank has ended or given up (ncclRemoteError): this is a consequence; the cause is an \
 earlier warning, or in the output of that rank
 
-1 process on n3, 1 time, such as on n3:
+1 process on n3, 1 time, such as by process 17 on n3:
     Something "new"
 END
 "$info" --nccl "$job" --json >"$out" 2>&1 && [ "$(wc -l <"$out")" = 1 ] &&
@@ -78,10 +78,24 @@ assert found['ranks'] == '0-5,7' and found['nodes'] == 'n[1-3]' and found['missi
 assert found['rank_count'] == 7 and found['unknown_rank_count'] == 1 and found['repeated_ranks'] == '', found
 assert first['ranks'] == '0-3' and first['nodes'] == 'n1' and first['count'] == 4, first
 assert first['first_time'] == '2026-11-29 10:00:02' and 'ulimit -l' in first['advice'], first
-assert second['rank_count'] == 2 and second['first_node'] == 'n2', second
-assert third['text'] == 'Something "new"' and third['advice'] == '' and third['first_time'] == '', third
+assert second['rank_count'] == 2 and second['first_node'] == 'n2' and second['first_rank'] == 5, second
+assert third['text'] == 'Something "new"' and third['advice'] == '' and third['first_time'] == '' and third['first_rank'] == -1, third
 END
 report $? '--json prints the same as one line of JSON'
+
+mkdir "$work/old"
+for text in 'one thing' 'another thing'; do
+    echo "n1:1:1 [0] init.cc:9 NCCL WARN $text" >>"$work/old/nccl.0.n1.1"
+done
+prints 'without times, the report claims no order' --nccl "$work/old" <<END
+$work/old: 1 file of 1 rank on n1; 2 kinds of warning
+
+1 rank (0) on n1, 1 time, such as by rank 0 on n1:
+    another thing
+
+1 rank (0) on n1, 1 time, such as by rank 0 on n1:
+    one thing
+END
 
 refuses 'a folder that does not exist is an error' 1 "cannot read the folder $work/none: " --nccl "$work/none"
 refuses 'a folder without files of NCCL is an error' 1 \

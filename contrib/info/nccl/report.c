@@ -219,9 +219,14 @@ static int print_kind(const struct hvd_info_nccl_report *report,
     }
     fprintf(out, ", %ld time%s, ", kind->lines, plural(kind->lines));
     if (kind->time[0] != '\0') {
-        fprintf(out, "first at %s on %s:\n", kind->time, first->host);
+        fprintf(out, "first at %s by ", kind->time);
     } else {
-        fprintf(out, "such as on %s:\n", first->host);
+        fputs("such as by ", out);
+    }
+    if (first->rank >= 0) {
+        fprintf(out, "rank %d on %s:\n", first->rank, first->host);
+    } else {
+        fprintf(out, "process %ld on %s:\n", first->pid, first->host);
     }
     fprintf(out, "    %s\n", kind->text);
     if (advice != NULL) {
@@ -269,8 +274,10 @@ int hvd_info_nccl_print(const struct hvd_info_nccl_report *report, FILE *out,
     if (status == 0 && kinds == 0) {
         fputs("; no warnings of NCCL\n", out);
     } else if (status == 0) {
-        fprintf(out, "; %d kind%s of warning, the earliest first\n", kinds,
-                plural(kinds));
+        const bool is_ordered = kinds > 1 && report->kinds.items[0].time[0] != '\0';
+
+        fprintf(out, "; %d kind%s of warning%s\n", kinds, plural(kinds),
+                is_ordered ? ", the earliest first" : "");
     }
     if (status == 0) {
         status = print_note(&all, print_missing,
@@ -323,7 +330,7 @@ static int print_kind_json(const struct hvd_info_nccl_report *report,
             ", \"count\": %ld, \"first_time\": \"%s\", \"first_node\": ", kind->lines,
             kind->time);
     hvd_json_print(report->files[kind->first].host, out);
-    fputs(", ", out);
+    fprintf(out, ", \"first_rank\": %d, ", report->files[kind->first].rank);
     status = print_part_json(&part, out, err);
     fputs(", \"advice\": ", out);
     hvd_json_print(advice != NULL ? advice : "", out);
