@@ -56,11 +56,12 @@ static void conclude_answer(struct hvd_agreement *agreement, int rank, const cha
                             size_t bytes)
 {
     char copy[HVD_LATE_STACKS_BYTES] = "";
+    const size_t length = strnlen(text, bytes);
     const struct hvd_agreement_event event = {
-        .kind = HVD_AGREEMENT_STACK, .data = copy, .bytes = bytes + 1, .late = rank};
+        .kind = HVD_AGREEMENT_STACK, .data = copy, .bytes = length + 1, .late = rank};
 
-    if (note_answer(&agreement->late_stacks, rank) && bytes > 0) {
-        memcpy(copy, text, bytes);
+    if (note_answer(&agreement->late_stacks, rank) && length > 0) {
+        memcpy(copy, text, length);
         hvd_event_queue_put(&agreement->events, &event, NULL);
     }
 }

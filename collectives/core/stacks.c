@@ -66,6 +66,7 @@ static void answer_question(struct hvd_stack_reader *reader, uint32_t asked)
         return;
     }
     atomic_store(&page->stack_told, 0);
+    atomic_thread_fence(memory_order_seq_cst);
     memcpy(page->stack, text, sizeof(text));
     atomic_store(&page->stack_told, asked);
     wake_futex(&page->stack_told);
@@ -75,7 +76,8 @@ static void answer_question(struct hvd_stack_reader *reader, uint32_t asked)
     }
 }
 
-/* Appends to the file what rank 0 has queued. An earlier job's file is replaced. */
+/* Appends to the file what rank 0 has queued. Does not replace the file, because an
+ * elastic job has a reader for each of its generations. */
 static void write_file(struct hvd_stack_reader *reader)
 {
     char *text;
@@ -88,7 +90,7 @@ static void write_file(struct hvd_stack_reader *reader)
         return;
     }
     if (reader->file == NULL) {
-        reader->file = fopen(reader->path, "we");
+        reader->file = fopen(reader->path, "ae");
     }
     if (reader->file == NULL || fputs(text, reader->file) < 0 ||
         fflush(reader->file) != 0) {
@@ -203,6 +205,7 @@ bool hvd_stacks_take(struct hvd_stacks *stacks, const char **text)
             return false;
         }
         memcpy(reader->answer, reader->page->stack, sizeof(reader->answer) - 1);
+        atomic_thread_fence(memory_order_seq_cst);
         if (atomic_load(&reader->page->stack_told) != told) {
             return false; /* hvd-info has asked, too: another answer follows */
         }

@@ -100,7 +100,7 @@
 /* The folder of a metrics file for Prometheus on each node, see metrics.md. Default:
  * none. */
 #define HVD_ENV_METRICS "HVD_METRICS"
-/* Stacks of ranks that hold others up: a file to which rank 0 writes them; 1: only their
+/* Stacks of ranks that hold others up: a file to which rank 0 adds them; 1: only their
  * first lines in the log; 0: none, and none for hvd-info --stacks. Default: 1. */
 #define HVD_ENV_STACKS "HVD_STACKS"
 /* Timeline: a file; or DYNAMIC, to start it by hvd.start_timeline(). Default: none. */
