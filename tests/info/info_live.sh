@@ -141,12 +141,14 @@ wait $watch
 [ $? -eq 0 ] && grep -q '^4 of 4 ranks$' "$work/watched"
 report $? '--watch ends with the job'
 cat >"$work/train.py" <<'EOF'
-import faulthandler, signal, sys, threading, time
+import ctypes, faulthandler, signal, sys, threading, time
 import horovod.common.basics as hvd
 
 def read_data():
     if sys.argv[1] == 'takes the handler away':
         faulthandler.unregister(signal.SIGRTMAX - 3)
+    if sys.argv[1] == 'holds the GIL':
+        ctypes.PyDLL(None).sleep(100)
     if sys.argv[1] != 'computes':
         time.sleep(100)
     while True:
@@ -164,7 +166,7 @@ shows_line()
     PYTHONPATH=$root/contrib/python HVD_LIBRARY=$library "$hvdrun" -np 2 "$python" "$work/train.py" "$2" >"$work/ranks" 2>&1 &
     job=$!
     says "$1" "^ +File \".*/train.py\", line $3 in read_data\$" --pid $job --stacks
-    says 'the calls above it follow' '^ +File ".*/train.py", line 15 in <module>$' --pid $job --stacks
+    says 'the calls above it follow' '^ +File ".*/train.py", line 17 in <module>$' --pid $job --stacks
     says 'functions of C follow, down to the interpreter' ' in (lib)?python3' --pid $job --stacks
     for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25; do
         "$info" --pid $job --stacks >/dev/null 2>&1
@@ -179,8 +181,9 @@ shows_line()
 }
 
 if [ -n "$library" ] && "$python" -c 'import numpy, cloudpickle' 2>/dev/null; then
-    shows_line 'the line in which a late rank sleeps is shown' sleeps 8
-    shows_line 'the line in which a late rank computes is shown' computes 10
+    shows_line 'the line in which a late rank sleeps is shown' sleeps 10
+    shows_line 'the line in which a late rank holds the GIL is shown' 'holds the GIL' 8
+    shows_line 'the line in which a late rank computes is shown' computes 12
     PYTHONPATH=$root/contrib/python HVD_LIBRARY=$library "$hvdrun" -np 2 "$python" "$work/train.py" 'takes the handler away' \
         >"$work/ranks" 2>&1 &
     job=$!
