@@ -4,7 +4,9 @@
  * Python's faulthandler writes it to a memory file when a signal comes
  * (horovod/common/stacks.py), without the GIL. If the main thread sleeps, the calling
  * thread sends the signal to itself, so that no system call of the main thread returns
- * early; else the main thread gets it, because its stack must not change meanwhile. */
+ * early; else the main thread gets it, because its stack must not change meanwhile. A
+ * main thread that wakes up in these microseconds is a risk that CPython takes, too: its
+ * dump_traceback_later reads the stacks of threads that run. */
 #ifndef HVD_STACK_PYTHON_STACK_H
 #define HVD_STACK_PYTHON_STACK_H
 
