@@ -255,6 +255,8 @@ TELLERS = {
     'TonY for Horovod': lambda rank, size: {'HOROVOD_CONTROLLER': 'gloo', 'HOROVOD_RANK': str(rank),
                                             'HOROVOD_SIZE': str(size), 'JOB_NAME': 'worker'},
     'flux run': lambda rank, size: {'FLUX_TASK_RANK': str(rank), 'FLUX_JOB_SIZE': str(size)},
+    'jsrun': lambda rank, size: {'JSM_NAMESPACE_RANK': str(rank), 'JSM_NAMESPACE_SIZE': str(size)},
+    'srun': lambda rank, size: {'SLURM_PROCID': str(rank), 'SLURM_STEP_NUM_TASKS': str(size), 'SLURM_STEP_ID': '0'},
     'a PMI launcher': lambda rank, size: {'PMI_RANK': str(rank), 'PMI_SIZE': str(size)},
 }
 
