@@ -248,52 +248,135 @@ static void walk_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chu
     }
 }
 
-/* Adds a copy, or a kernel if there is a conversion or a factor. */
-static void add_move(const struct common *common, struct hvd_gpu_step move,
-                     struct hvd_gpu_steps *steps)
-{
-    bool is_plain = move.factor == 1.0 && move.divisor <= 1 &&
-                    hvd_dtype_bytes(move.dtype) == hvd_dtype_bytes(move.to_dtype);
+/* From this size on, a piece that goes to or from host memory is copied by the GPU's copy
+ * engine, which leaves the multiprocessors to the training. Smaller ones are moved by one
+ * kernel together: starting a copy takes longer than the bytes. Not measured on real
+ * GPUs. */
+static const int64_t copied_bytes = 64 << 10;
 
-    if (is_plain) {
-        hvd_gpu_steps_add_copy(steps, move.from, move.to, common->bytes);
-    } else {
-        move.kind = HVD_GPU_MOVE;
-        move.count =
-            common->bytes / (int64_t)hvd_dtype_bytes(common->config->descriptor.dtype);
-        hvd_gpu_steps_add(steps, &move);
+/* Whether the bytes stay as they are. */
+static bool is_plain(const struct hvd_gpu_step *move)
+{
+    return move->factor == 1.0 && move->divisor <= 1 &&
+           hvd_dtype_bytes(move->dtype) == hvd_dtype_bytes(move->to_dtype);
+}
+
+/* Whether this piece is copied by itself, not by a kernel together with others. */
+static bool is_copied(const struct common *common, const struct hvd_gpu_step *move)
+{
+    const struct hvd_gpu_pipeline_config *config = common->config;
+    const struct hvd_gpu_pool *pool = config->gpu->pool;
+
+    return is_plain(move) && (pool->module->no_kernels(pool->device) != NULL ||
+                              (config->comm == NULL && common->bytes >= copied_bytes));
+}
+
+static void add_copied(const struct common *common, const struct hvd_gpu_step *move,
+                       struct hvd_gpu_steps *steps)
+{
+    if (is_copied(common, move)) {
+        hvd_gpu_steps_add_copy(steps, move->from, move->to, common->bytes);
+    }
+}
+
+static void add_moved(const struct common *common, struct hvd_gpu_step *move,
+                      struct hvd_gpu_steps *steps)
+{
+    if (is_copied(common, move)) {
+        return;
+    }
+    if (is_plain(move)) {
+        move->dtype = move->to_dtype = HVD_UINT8;
+    }
+    move->kind = HVD_GPU_MOVE;
+    move->count =
+        is_plain(move)
+            ? common->bytes
+            : common->bytes / (int64_t)hvd_dtype_bytes(common->config->descriptor.dtype);
+    hvd_gpu_steps_add(steps, move);
+}
+
+static struct hvd_gpu_step make_move_in(const struct common *common, char *memory)
+{
+    const struct hvd_entry *entry = common->entry;
+
+    return (struct hvd_gpu_step){.from = (const char *)entry->input + common->in_entry,
+                                 .to = memory + common->in_chunk,
+                                 .dtype = entry->descriptor.dtype,
+                                 .to_dtype = common->config->descriptor.dtype,
+                                 .factor = common->config->before};
+}
+
+static void copy_in(const struct common *common, char *memory,
+                    struct hvd_gpu_steps *steps)
+{
+    struct hvd_gpu_step move;
+
+    if (!common->entry->is_zeros) {
+        move = make_move_in(common, memory);
+        add_copied(common, &move, steps);
     }
 }
 
 static void move_in(const struct common *common, char *memory,
                     struct hvd_gpu_steps *steps)
 {
-    const struct hvd_entry *entry = common->entry;
-    struct hvd_gpu_step move = {.to = memory + common->in_chunk,
-                                .dtype = entry->descriptor.dtype,
-                                .to_dtype = common->config->descriptor.dtype,
-                                .factor = common->config->before};
+    struct hvd_gpu_step move;
 
-    if (!entry->is_zeros) {
-        move.from = (const char *)entry->input + common->in_entry;
-        add_move(common, move, steps);
+    if (!common->entry->is_zeros) {
+        move = make_move_in(common, memory);
+        add_moved(common, &move, steps);
+    }
+}
+
+static struct hvd_gpu_step make_move_out(const struct common *common, char *memory)
+{
+    const struct hvd_entry *entry = common->entry;
+
+    return (struct hvd_gpu_step){.from = memory + common->in_chunk,
+                                 .to = (char *)entry->output + common->in_entry,
+                                 .dtype = common->config->descriptor.dtype,
+                                 .to_dtype = entry->descriptor.dtype,
+                                 .factor = common->config->after,
+                                 .divisor = common->config->divisor};
+}
+
+static void copy_out(const struct common *common, char *memory,
+                     struct hvd_gpu_steps *steps)
+{
+    struct hvd_gpu_step move;
+
+    if (!common->entry->is_zeros) {
+        move = make_move_out(common, memory);
+        add_copied(common, &move, steps);
     }
 }
 
 static void move_out(const struct common *common, char *memory,
                      struct hvd_gpu_steps *steps)
 {
-    const struct hvd_entry *entry = common->entry;
-    struct hvd_gpu_step move = {.from = memory + common->in_chunk,
-                                .dtype = common->config->descriptor.dtype,
-                                .to_dtype = entry->descriptor.dtype,
-                                .factor = common->config->after,
-                                .divisor = common->config->divisor};
+    struct hvd_gpu_step move;
 
-    if (!entry->is_zeros) {
-        move.to = (char *)entry->output + common->in_entry;
-        add_move(common, move, steps);
+    if (!common->entry->is_zeros) {
+        move = make_move_out(common, memory);
+        add_moved(common, &move, steps);
     }
+}
+
+/* Moves the tensors' bytes into the chunk at `memory`, or back: first the copies, then
+ * the rest, which is launched together because nothing is in between. */
+static void bring_in(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                     char *memory, struct hvd_gpu_steps *steps)
+{
+    walk_chunk(pipeline, chunk, copy_in, memory, steps);
+    walk_chunk(pipeline, chunk, move_in, memory, steps);
+}
+
+static void bring_out(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                      char *memory, struct hvd_gpu_steps *steps)
+{
+    walk_chunk(pipeline, chunk, copy_out, memory, steps);
+    walk_chunk(pipeline, chunk, move_out, memory, steps);
 }
 
 /* A joined rank contributes zeros. */
@@ -377,7 +460,7 @@ static int reduce_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *c
 
     hvd_gpu_job_end(pipeline->config.gpu, job);
     follow_input(pipeline, job);
-    walk_chunk(pipeline, chunk, move_in, chunk->device, &job->steps);
+    bring_in(pipeline, chunk, chunk->device, &job->steps);
     walk_chunk(pipeline, chunk, zero_on_device, chunk->device, &job->steps);
     add_collective(pipeline, chunk, true, &job->steps);
     return submit_job(pipeline, job, HVD_GPU_COLLECT, is_first(pipeline), err);
@@ -399,7 +482,7 @@ static int fetch_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *ch
         if (chunk->jobs->back.is_submitted) {
             add_follow(&job->steps, &chunk->jobs->back);
         }
-        walk_chunk(pipeline, chunk, move_in, chunk->host, &job->steps);
+        bring_in(pipeline, chunk, chunk->host, &job->steps);
     }
     return submit_job(pipeline, job, HVD_GPU_IN, is_first(pipeline), err);
 }
@@ -446,7 +529,7 @@ static int copy_back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chun
     if (pipeline->config.comm != NULL) {
         hvd_gpu_steps_add_copy(&job->steps, chunk->host, chunk->shard, chunk->own_bytes);
     } else {
-        walk_chunk(pipeline, chunk, move_out, chunk->host, &job->steps);
+        bring_out(pipeline, chunk, chunk->host, &job->steps);
     }
     return submit_job(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
 }
@@ -475,7 +558,7 @@ static int gather_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *c
         add_follow(&job->steps, &chunk->jobs->back);
     }
     add_collective(pipeline, chunk, false, &job->steps);
-    walk_chunk(pipeline, chunk, move_out, chunk->device, &job->steps);
+    bring_out(pipeline, chunk, chunk->device, &job->steps);
     if (is_last(pipeline)) {
         poison_results(pipeline->config.batch, &job->steps);
     }
