@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/fake_gpu/fake_nccl.h"
 
@@ -120,12 +121,23 @@ static void spoil(const struct fake_call *call)
     }
 }
 
+/* With FAKE_NCCL_SLOW_SCATTER, a reduce-scatter takes 100 ms longer. */
+static void take_long(const struct fake_call *call)
+{
+    const struct timespec time = {.tv_nsec = 100000000};
+
+    if (call->kind == FAKE_REDUCE_SCATTER && getenv("FAKE_NCCL_SLOW_SCATTER") != NULL) {
+        nanosleep(&time, NULL);
+    }
+}
+
 static void run_collective(const struct fake_call *call)
 {
     struct fake_link *link = &call->comm->link;
     char *chunk = link->shared->places[link->rank].chunk;
     size_t total = input_bytes(call);
 
+    take_long(call);
     if (!agree(call)) {
         return;
     }

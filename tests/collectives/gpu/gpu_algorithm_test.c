@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reduces large GPU tensors on several nodes, with several batches in flight and small
  * tensors between them. Runs as each rank of a job. With NODES_WIRE=1 allreduces send
- * float16. Rank 0 prints TAP; other ranks exit with 1 if something is wrong. */
+ * float16. With NODES_ENDS=1 reduces until all sizes use NCCL alone, and tests that the
+ * communicator of the node has ended. Rank 0 prints TAP; other ranks exit with 1 if
+ * something is wrong. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "collectives/hvd.h"
 #include "tests/collectives/calls.h"
 #include "tests/collectives/gpu/gpu_memory.h"
+#include "tests/fake_gpu/fake_cuda.h"
 #include "tests/tap.h"
 
 enum {
@@ -18,6 +22,8 @@ enum {
     COUNT = 300001, /* some chunks and a remainder */
     FEW_BYTES = 400000, /* on the wire: some chunks, but not a full window */
     SMALL = 3,
+    LAST_BATCH = 200, /* then sizes without a decision stay flat */
+    LIMIT_MS = 60000,
     BYTES = COUNT * (int)sizeof(float),
 };
 
@@ -127,9 +133,34 @@ static bool run_round(int round)
     return is_right(&few, false, round, LARGE + 2) && good;
 }
 
+static int live_comms(void)
+{
+    struct fake_live live;
+
+    fake_gpu_live(&live);
+    return live.comms;
+}
+
+/* Sizes that have not come in the first large batches stay flat. */
+static bool has_one_comm(void)
+{
+    const struct timespec moment = {.tv_nsec = 10000000};
+    bool good = live_comms() == 2;
+
+    for (int i = 0; i < LAST_BATCH && good; i++) {
+        start(&few, "few", false);
+        good = is_right(&few, false, ROUNDS - 1, LARGE + 2);
+        fill(&few, ROUNDS - 1, LARGE + 2);
+    }
+    for (int i = 0; i < LIMIT_MS / 10 && live_comms() > 1; i++) {
+        nanosleep(&moment, NULL);
+    }
+    return good && live_comms() == 1;
+}
+
 int main(void)
 {
-    bool good = true;
+    bool good = true, is_alone = true;
 
     if (!gpu_open()) {
         return 1;
@@ -148,12 +179,19 @@ int main(void)
     for (int round = 0; round < ROUNDS; round++) {
         good &= run_round(round);
     }
+    if (getenv("NODES_ENDS") != NULL) {
+        fill(&few, ROUNDS - 1, LARGE + 2);
+        is_alone = has_one_comm();
+    }
     call_barrier();
     hvd_shutdown();
+    if (rank == 0 && getenv("NODES_ENDS") != NULL) {
+        tap_ok(is_alone, "NCCL alone is faster: the communicator of the node has ended");
+    }
     if (rank == 0) {
         tap_ok(good, "tensors in pieces, small tensors and broadcasts are right when all "
                      "are in flight");
         return tap_done();
     }
-    return good ? 0 : 1;
+    return good && is_alone ? 0 : 1;
 }
