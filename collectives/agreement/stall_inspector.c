@@ -318,8 +318,7 @@ static bool warn_of_missing(struct hvd_agreement *agreement,
             "by subset of ranks and are waiting for remainder of ranks for more than "
             "%d seconds. This may indicate that different ranks are trying to submit "
             "different tensors or that only subset of ranks is submitting tensors, "
-            "which will cause deadlock. \nFor the line of the script where such a rank "
-            "is, run \"hvd-info --pid PID --stacks\" on its host.\nMissing ranks:%s",
+            "which will cause deadlock. \nMissing ranks:%s",
             whole_seconds(agreement->settings.stall_warning_ns), missing);
     }
     free(missing);

@@ -159,6 +159,10 @@ bool hvd_stacks_close(struct hvd_stacks *stacks)
     struct hvd_stack_reader *reader = stacks->reader;
     struct timespec end;
 
+    for (int i = 0; i < HVD_STACKS_SHOWN; i++) {
+        free(stacks->shown[i].text);
+        stacks->shown[i].text = NULL;
+    }
     if (reader == NULL) {
         return true;
     }
@@ -305,30 +309,67 @@ static void queue_stack(struct hvd_stack_reader *reader, const char *title,
     free(text);
 }
 
-void hvd_stacks_show(struct hvd_job *job, int rank, const char *text)
+/* Remembers the stack, which it owns from now on. Returns whether it is that which was
+ * shown last for the rank. */
+static bool remember(struct hvd_stacks *stacks, int rank, char *stack)
+{
+    struct hvd_stack_answer *place = NULL;
+    bool is_same;
+
+    for (int i = 0; i < HVD_STACKS_SHOWN && place == NULL; i++) {
+        if (stacks->shown[i].text == NULL || stacks->shown[i].rank == rank) {
+            place = &stacks->shown[i];
+        }
+    }
+    if (place == NULL) {
+        place = &stacks->shown[stacks->replaced++ % HVD_STACKS_SHOWN];
+    }
+    is_same =
+        place->text != NULL && place->rank == rank && strcmp(place->text, stack) == 0;
+    free(place->text);
+    *place = (struct hvd_stack_answer){stack, rank};
+    return is_same;
+}
+
+static void show_lines(struct hvd_job *job, int rank, const char *stack)
 {
     const struct hvd_boot_peer *peer = &job->boot->peers[rank];
     struct hvd_stack_reader *reader = job->stacks.reader;
     const char *path = reader != NULL ? reader->path : NULL;
     const int pid = hvd_card_pid(peer);
-    char *stack = strdup(text), *lines = NULL, title[160];
+    char *lines = NULL, title[160];
     size_t bytes;
     FILE *out = open_memstream(&lines, &bytes);
 
-    snprintf(title, sizeof(title), "rank %d on %s (pid %d)", rank, peer->host, pid);
-    if (stack != NULL && out != NULL) {
-        clean_text(stack);
-        put_first_lines(stack, path, out);
-        fflush(out);
+    if (out == NULL) {
+        return;
+    }
+    put_first_lines(stack, path, out);
+    if (fclose(out) == 0) {
         hvd_log(HVD_LOG_WARN, "rank %d on %s (pid %d), for which others wait, is here:%s",
                 rank, peer->host, pid, lines);
-        if (path != NULL) {
-            queue_stack(reader, title, stack);
-        }
     }
-    if (out != NULL) {
-        fclose(out);
+    if (path != NULL) {
+        snprintf(title, sizeof(title), "rank %d on %s (pid %d)", rank, peer->host, pid);
+        queue_stack(reader, title, stack);
     }
     free(lines);
-    free(stack);
+}
+
+void hvd_stacks_show(struct hvd_job *job, int rank, const char *text)
+{
+    const struct hvd_boot_peer *peer = &job->boot->peers[rank];
+    char *stack = strdup(text);
+
+    if (stack == NULL) {
+        return;
+    }
+    clean_text(stack);
+    if (remember(&job->stacks, rank, stack)) {
+        hvd_log(HVD_LOG_WARN,
+                "rank %d on %s (pid %d), for which others wait, is where it was", rank,
+                peer->host, hvd_card_pid(peer));
+    } else {
+        show_lines(job, rank, stack);
+    }
 }

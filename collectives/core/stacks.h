@@ -18,9 +18,19 @@
 struct hvd_job;
 struct hvd_stack_reader;
 
+enum {
+    HVD_STACKS_SHOWN = 4, /* stacks that rank 0 remembers */
+};
+
 struct hvd_stacks {
     struct hvd_stack_reader *reader; /* NULL: stacks are not read */
     uint32_t asked; /* the question of another rank; 0: none */
+    /* rank 0: what it has shown last, so that it shows no stack twice */
+    struct hvd_stack_answer {
+        char *text; /* NULL: none */
+        int rank;
+    } shown[HVD_STACKS_SHOWN];
+    unsigned replaced; /* stacks that have made room for others */
 };
 
 /* Starts the thread, unless HVD_STACKS=0. The page must be open. If there can be no
@@ -39,7 +49,7 @@ void hvd_stacks_ask(struct hvd_stacks *stacks);
 bool hvd_stacks_take(struct hvd_stacks *stacks, const char **text);
 
 /* Rank 0: warns that others wait for this rank, with the first lines of its stack, and
- * writes the stack to the file. */
+ * writes the stack to the file. If the rank is where it was, the warning only says so. */
 void hvd_stacks_show(struct hvd_job *job, int rank, const char *text);
 
 #endif

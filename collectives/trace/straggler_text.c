@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collectives/trace/straggler_cell.h"
 #include "collectives/trace/straggler_verdict.h"
 #include "gpu_binding/base/json.h"
 #include "gpu_binding/base/number.h"
@@ -39,18 +40,6 @@ static struct place *order_ranks(const struct hvd_straggler_sums *sums)
         qsort(places, (size_t)sums->size, sizeof(*places), compare_places);
     }
     return places;
-}
-
-const char *hvd_straggler_time_text(char text[HVD_STRAGGLER_CELL], double us)
-{
-    if (us < 1e3) {
-        snprintf(text, HVD_STRAGGLER_CELL, "%.0f us", us);
-    } else if (us < 1e6) {
-        snprintf(text, HVD_STRAGGLER_CELL, "%.1f ms", us / 1e3);
-    } else {
-        snprintf(text, HVD_STRAGGLER_CELL, "%.1f s", us / 1e6);
-    }
-    return text;
 }
 
 static const char *bytes_text(char text[HVD_STRAGGLER_CELL], double bytes,

@@ -9,19 +9,12 @@
 #include "collectives/trace/straggler_binding.h"
 #include "collectives/trace/straggler_waits.h"
 
-enum {
-    HVD_STRAGGLER_CELL = 32, /* bytes of a number with its unit */
-};
-
 struct hvd_straggler_job {
     const char *const *hosts; /* [ranks] */
     int64_t elapsed_us; /* since init */
     /* [ranks] for the page, zeroed for a rank that has not told its own; NULL: none */
     const struct hvd_straggler_binding *bindings;
 };
-
-/* Writes a time with a suitable unit to `text`, and returns it. */
-const char *hvd_straggler_time_text(char text[HVD_STRAGGLER_CELL], double us);
 
 /* Prints the verdict, a table of the ranks, those with the most lateness first and at
  * most `most` of them, a table of the collectives, and one of the sections if there are

@@ -5,6 +5,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "collectives/trace/straggler_cell.h"
+
 static int compare_times(const void *a, const void *b)
 {
     const int64_t left = *(const int64_t *)a;

@@ -57,11 +57,27 @@ int hvd_device_check_stream(const struct hvd_gpu_device *device, CUstream stream
                           "synchronize collectives outside of the capture");
 }
 
+/* Destroys the events that are kept for reuse. */
+static void finish_events(struct hvd_gpu_device *device)
+{
+    bool entered = device->kept_events != NULL && hvd_device_enter(device, NULL) == 0;
+    struct hvd_gpu_event *event;
+
+    while ((event = device->kept_events) != NULL) {
+        device->kept_events = event->next;
+        device->cuda->event_destroy(event->handle);
+        free(event);
+    }
+    if (entered) {
+        hvd_device_leave(device);
+    }
+}
+
 static void finish_device(struct hvd_gpu_device *device)
 {
     struct hvd_gpu_comm *comm;
 
-    hvd_event_finish_device(device);
+    finish_events(device);
     if (device->ctx != NULL) {
         device->cuda->ctx_release(device->number);
     }

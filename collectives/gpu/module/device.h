@@ -42,6 +42,19 @@ struct hvd_gpu_comm {
     struct hvd_gpu_event *last_use;
 };
 
+enum {
+    HVD_GPU_EVENT_WAITERS = 4, /* a training uses few streams for its collectives */
+};
+
+struct hvd_gpu_event {
+    struct hvd_gpu_event *next; /* while it is kept for reuse */
+    /* the event holds a reference to it unless it is kept */
+    struct hvd_gpu_device *device;
+    CUevent handle;
+    /* ids of the last streams that wait for the event as recorded now; 0: none */
+    _Atomic uint64_t waiters[HVD_GPU_EVENT_WAITERS];
+};
+
 struct hvd_gpu_device {
     _Atomic int owners; /* the caller of hvd_device_open, the events and the timings */
     const struct hvd_cuda *cuda;
@@ -118,8 +131,6 @@ int hvd_event_record_on(struct hvd_gpu_event *event, void *stream,
 int hvd_event_test(struct hvd_gpu_event *event, struct hvd_error *err);
 int hvd_event_wait(struct hvd_gpu_event *event, void *stream, struct hvd_error *err);
 CUevent hvd_event_handle(const struct hvd_gpu_event *event);
-/* Destroys the events that are kept for reuse; for the last owner of the device. */
-void hvd_event_finish_device(struct hvd_gpu_device *device);
 
 /* launcher.c */
 int hvd_launcher_start(struct hvd_gpu_device *device, struct hvd_error *err);

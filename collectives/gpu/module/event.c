@@ -6,22 +6,9 @@
 #include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
 
-enum {
-    MOST_WAITERS = 4, /* a training uses few streams for its collectives */
-};
-
-struct hvd_gpu_event {
-    struct hvd_gpu_event *next; /* while it is kept */
-    struct hvd_gpu_device
-        *device; /* the event holds a reference to it unless it is kept */
-    CUevent handle;
-    /* ids of the last streams that wait for the event as recorded now; 0: none */
-    _Atomic uint64_t waiters[MOST_WAITERS];
-};
-
 static void forget_waiters(struct hvd_gpu_event *event)
 {
-    for (int i = 0; i < MOST_WAITERS; i++) {
+    for (int i = 0; i < HVD_GPU_EVENT_WAITERS; i++) {
         atomic_store(&event->waiters[i], 0);
     }
 }
@@ -94,21 +81,6 @@ void hvd_event_destroy(struct hvd_gpu_event *event)
     device->kept_events = event;
     pthread_mutex_unlock(&device->event_lock);
     hvd_device_drop(device);
-}
-
-void hvd_event_finish_device(struct hvd_gpu_device *device)
-{
-    bool entered = device->kept_events != NULL && hvd_device_enter(device, NULL) == 0;
-    struct hvd_gpu_event *event;
-
-    while ((event = device->kept_events) != NULL) {
-        device->kept_events = event->next;
-        device->cuda->event_destroy(event->handle);
-        free(event);
-    }
-    if (entered) {
-        hvd_device_leave(device);
-    }
 }
 
 CUevent hvd_event_handle(const struct hvd_gpu_event *event)
@@ -211,7 +183,7 @@ static bool has_waiter(const struct hvd_gpu_event *event, uint64_t id)
 {
     bool has = false;
 
-    for (int i = 0; i < MOST_WAITERS; i++) {
+    for (int i = 0; i < HVD_GPU_EVENT_WAITERS; i++) {
         has |= id != 0 && atomic_load(&event->waiters[i]) == id;
     }
     return has;
@@ -219,7 +191,7 @@ static bool has_waiter(const struct hvd_gpu_event *event, uint64_t id)
 
 static void add_waiter(struct hvd_gpu_event *event, uint64_t id)
 {
-    for (int i = MOST_WAITERS - 1; i > 0; i--) {
+    for (int i = HVD_GPU_EVENT_WAITERS - 1; i > 0; i--) {
         atomic_store(&event->waiters[i], atomic_load(&event->waiters[i - 1]));
     }
     atomic_store(&event->waiters[0], id);

@@ -19,9 +19,7 @@ static const char warning[] =
     "One or more tensors were submitted to be reduced, gathered or broadcasted by subset "
     "of ranks and are waiting for remainder of ranks for more than 60 seconds. This may "
     "indicate that different ranks are trying to submit different tensors or that only "
-    "subset of ranks is submitting tensors, which will cause deadlock. \nFor the "
-    "line of the script where such a rank is, run \"hvd-info --pid PID --stacks\" on its "
-    "host.\nMissing ranks:";
+    "subset of ranks is submitting tensors, which will cause deadlock. \nMissing ranks:";
 
 static struct hvd_agreement_settings patient(void)
 {
