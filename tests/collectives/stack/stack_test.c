@@ -18,7 +18,11 @@
 #include "tests/tap.h"
 
 /* A function that is not inlined, and that does not end with a jump to the next one. */
+#if defined(__clang__)
+#define KNOWN __attribute__((noinline))
+#else
 #define KNOWN __attribute__((noinline, noclone))
+#endif
 
 enum {
     READS = 20, /* of each stack */
