@@ -90,6 +90,18 @@ for what in 'folder', 'folder again':
     hvd.shutdown()
 '''
 
+ANOTHER_FOLDER = '''
+import os, sys
+import horovod.common.basics as hvd
+rank, size = int(sys.argv[1]), int(sys.argv[2])
+for job, number in ('first', rank), ('second', size - 1 - rank):
+    os.environ.update(HVD_STORE=os.path.join(sys.argv[3], job), RANK=str(number), WORLD_SIZE=str(size))
+    hvd.init()
+    print(f'{job}: rank {hvd.rank()} of {hvd.size()}\\n', end='', flush=True)
+    assert hvd.rank() == number
+    hvd.shutdown()
+'''
+
 SECRETS = COMMON + '''
 try:
     hvd.init(store=dist.FileStore(sys.argv[2], 2), rank=int(sys.argv[1]), size=2)
@@ -270,6 +282,10 @@ def check_folder(report, size):
             modes = {os.stat(os.path.join(place, name)).st_mode & 0o777 for name in ('.', *os.listdir(place))}
         report.line(good and are_there(output, 'folder', size) and are_there(output, 'folder again', size),
                     f'{size} ranks of {launcher} start by HVD_STORE', output)
+    with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
+        good, output = outputs([python(ANOTHER_FOLDER, str(rank), str(size), folder) for rank in range(size)])
+    report.line(good and are_there(output, 'second', size),
+                f'{size} processes have another rank and another HVD_STORE in their next job', output)
     report.line(modes == {0o700, 0o600}, 'only the user can read HVD_STORE and its files', str(modes))
 
 

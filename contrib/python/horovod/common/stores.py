@@ -228,6 +228,8 @@ def join(place, error):
 
 
 def keep(place):
-    """Makes later calls of init() without arguments use this Place."""
+    """Makes later calls of init() without arguments use this Place. Not with HVD_STORE: a worker of
+    dask, say, may have another rank and another folder in its next job."""
     global _last
-    _last = place
+    if not isinstance(place.store, FileStore):
+        _last = place
