@@ -88,6 +88,7 @@ static void finish_device(struct hvd_gpu_device *device)
     pthread_cond_destroy(&device->changed);
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->event_lock);
+    pthread_mutex_destroy(&device->order_lock);
     free(device);
 }
 

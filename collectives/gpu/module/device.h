@@ -71,11 +71,13 @@ struct hvd_gpu_device {
     void (*wake)(void *context);
     void *context;
 
-    /* event_lock guards the kept events and the order of recordings on the streams of the
-     * framework. Take it after `lock`, if both are needed. */
     pthread_mutex_t event_lock;
     struct hvd_gpu_event *kept_events; /* event_lock */
-    uint64_t recordings; /* event_lock */
+    /* Guards the order of recordings and waits on the streams of the framework. A thread
+     * may hold it for long, if a stream is full, so the launcher and libhvd's progress
+     * thread do not take it. */
+    pthread_mutex_t order_lock;
+    uint64_t recordings; /* order_lock */
 
     pthread_mutex_t lock;
     /* signalled when work is submitted or the launcher has changed a flag */

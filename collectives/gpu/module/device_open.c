@@ -96,6 +96,7 @@ static int init_locks(struct hvd_gpu_device *device, struct hvd_error *err)
     failed |= pthread_cond_init(&device->changed, &attributes);
     failed |= pthread_mutex_init(&device->lock, NULL);
     failed |= pthread_mutex_init(&device->event_lock, NULL);
+    failed |= pthread_mutex_init(&device->order_lock, NULL);
     pthread_condattr_destroy(&attributes);
     return failed == 0 ? 0 : hvd_fail(err, HVD_ERR_SYS, "cannot create locks");
 }

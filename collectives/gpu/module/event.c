@@ -134,10 +134,10 @@ static int record_in_order(struct hvd_gpu_event *event, void *stream,
     struct hvd_gpu_device *device = event->device;
     int status;
 
-    pthread_mutex_lock(&device->event_lock);
+    pthread_mutex_lock(&device->order_lock);
     position->number = ++device->recordings;
     status = record_event(event, stream, err);
-    pthread_mutex_unlock(&device->event_lock);
+    pthread_mutex_unlock(&device->order_lock);
     position->stream = status == 0 ? identify_stream(device, stream) : 0;
     return status;
 }
@@ -205,14 +205,14 @@ static int wait_once(struct hvd_gpu_event *event, CUstream stream)
     uint64_t id = identify_stream(device, stream);
     int error = CUDA_SUCCESS;
 
-    pthread_mutex_lock(&device->event_lock);
+    pthread_mutex_lock(&device->order_lock);
     if (!has_waiter(event, id)) {
         error = device->cuda->stream_wait(stream, event->handle, 0);
         if (error == CUDA_SUCCESS) {
             add_waiter(event, id);
         }
     }
-    pthread_mutex_unlock(&device->event_lock);
+    pthread_mutex_unlock(&device->order_lock);
     return error;
 }
 
