@@ -10,6 +10,7 @@
 #include <pmix.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,14 +35,15 @@ static bool create_file(void)
 
 HVD_EXPORT pmix_status_t PMIx_Init(pmix_proc_t *self, pmix_info_t info[], size_t count)
 {
-    pmix_status_t (*init)(pmix_proc_t *, pmix_info_t *, size_t) =
-        dlsym(RTLD_NEXT, "PMIx_Init");
+    pmix_status_t (*init)(pmix_proc_t *, pmix_info_t *, size_t);
+    void *symbol = dlsym(RTLD_NEXT, "PMIx_Init");
     const struct timespec wait = {.tv_nsec = WAIT_NS};
     pmix_status_t status;
 
     if (is_early && finalized <= STAYS) {
         return PMIX_SUCCESS;
     }
+    memcpy(&init, &symbol, sizeof(symbol));
     status = init(self, info, count);
     if (create_file()) {
         is_early = true;
@@ -52,8 +54,9 @@ HVD_EXPORT pmix_status_t PMIx_Init(pmix_proc_t *self, pmix_info_t info[], size_t
 
 HVD_EXPORT pmix_status_t PMIx_Finalize(const pmix_info_t info[], size_t count)
 {
-    pmix_status_t (*finalize)(const pmix_info_t *, size_t) =
-        dlsym(RTLD_NEXT, "PMIx_Finalize");
+    pmix_status_t (*finalize)(const pmix_info_t *, size_t);
+    void *symbol = dlsym(RTLD_NEXT, "PMIx_Finalize");
 
+    memcpy(&finalize, &symbol, sizeof(symbol));
     return is_early && finalized++ < STAYS ? PMIX_SUCCESS : finalize(info, count);
 }
