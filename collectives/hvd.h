@@ -236,16 +236,17 @@ int hvd_cross_rank(void);
 int hvd_cross_size(void);
 int hvd_is_homogeneous(void); /* 1: all nodes have the same number of ranks; else 0 */
 
-/* Counts a step of the training, which `hvd-info --job` and `--pid` show. Returns 0, or
- * HVD_ERR_STATE before hvd_init. One thread at a time. */
+/* Counts a step of the training, which `hvd-info --job` and `--pid` and the page of a
+ * straggler report show. Returns 0, or HVD_ERR_STATE before hvd_init. One thread at a
+ * time. */
 int hvd_count_step(void);
 
 /* Mark a section of the training, such as "data": the straggler report (HVD_REPORT) tells
  * how long each rank was in each section, and in which section a late rank lost its time.
- * Sections nest; time counts for the innermost. Names are at most 31 bytes; a job has at
- * most 16 of them, the last of which stands for all others. Without a report, the calls
- * do nothing. Return 0; HVD_ERR_ARG: no name; HVD_ERR_STATE: there is no job, or no
- * section to end. One thread at a time. */
+ * Sections nest; time counts for the innermost. Names are cut after 31 bytes; of more
+ * than 16 names, the last stands for all others. Without a report, the calls do nothing.
+ * Return 0; HVD_ERR_ARG: no name; HVD_ERR_STATE: there is no job, or no section to end.
+ * One thread at a time. */
 int hvd_section_begin(const char *name);
 int hvd_section_end(void);
 

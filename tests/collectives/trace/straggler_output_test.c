@@ -146,6 +146,14 @@ static void test_failures(void)
     tap_ok(begins(content("captured"), "hvd: straggler report, 1 rank"),
            "after such an error, the report goes to the standard error stream");
     hvd_straggler_output_finish(&output);
+    tap_ok(hvd_straggler_output_init(&output, "/nowhere/late.html", &err) ==
+                   HVD_ERR_SYS &&
+               output.page == NULL && strstr(err.text, ".html") != NULL,
+           "a page that cannot be written is an error at the beginning: %s", err.text);
+    capture(&output);
+    tap_ok(begins(content("captured"), "hvd: straggler report, 1 rank"),
+           "and the table goes to the standard error stream instead");
+    hvd_straggler_output_finish(&output);
 }
 
 int main(void)
