@@ -22,7 +22,7 @@ struct hvd_straggler_binding {
     char nic[64]; /* the network cards; "": not chosen */
 };
 
-/* Finds where this process may run, and what the launcher has given it. */
+/* Finds where the calling thread may run, and what the launcher has given the process. */
 void hvd_straggler_binding_find(int rank, struct hvd_straggler_binding *binding);
 
 /* Writes the CPUs below `count` for which has_cpu is true as a list. Returns text. */

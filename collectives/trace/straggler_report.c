@@ -16,6 +16,7 @@ struct hvd_straggler_report {
     struct hvd_straggler_output output; /* rank 0 */
     bool has_page;
     bool has_told; /* this rank has told where it runs */
+    struct hvd_straggler_binding own;
     struct hvd_straggler_binding *bindings; /* [size] on rank 0, if there is a page */
     int64_t began_ns;
     int64_t updated_ms;
@@ -61,6 +62,8 @@ int hvd_straggler_report_create(const struct hvd_boot *boot, struct hvd_uplink *
     report->is_written = setting == NULL;
     report->has_page = setting != NULL && hvd_straggler_output_is_page(setting);
     if (report->has_page) {
+        /* here, because the thread that drives later may be bound to other CPUs */
+        hvd_straggler_binding_find(boot->rank, &report->own);
         status = hvd_straggler_waits_keep(report->waits, report->began_ns, err);
     }
     if (status == 0 && report->has_page && boot->rank == 0) {
@@ -108,12 +111,9 @@ static void take_binding(struct hvd_straggler_report *report,
 /* Tells where this rank runs, once. */
 static void tell_binding(struct hvd_straggler_report *report)
 {
-    struct hvd_straggler_binding own;
-
     if (report->has_page && !report->has_told) {
         report->has_told = true;
-        hvd_straggler_binding_find(report->boot->rank, &own);
-        take_binding(report, &own);
+        take_binding(report, &report->own);
     }
 }
 
