@@ -225,8 +225,8 @@ int main(int argc, char **argv)
         calls.of[i] -= before.of[i];
     }
     print_table(&calls);
-    report(good &&
-               fake_gpu_calls("cuEventCreate") < (CHECKED_STEPS + STEPS) / 2 * GRADIENTS,
+    report(good && fake_gpu_calls("cuEventCreate") <
+                       (long)GRADIENTS * (CHECKED_STEPS + STEPS) / 2,
            "events are used again");
     report(!has_ids || calls_of(&calls, "cuStreamWaitEvent") < (long)GRADIENTS * STEPS,
            "streams wait for fewer events than there are gradients");
