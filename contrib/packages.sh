@@ -7,7 +7,7 @@
 #        packages.sh install GROUP...    install the missing packages; needs root only if some are
 #                                        missing
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
-#         test (tests/run.sh), bench (contrib/bench: Open MPI, and tools to build Horovod),
+#         test (tests/run.sh), engines (tests/run.sh engines), bench (contrib/bench: Open MPI, and tools to build Horovod),
 #         distros (tests/run.sh distros), deb, rpm and wheel (contrib/packaging)
 # A name may be "NEW|OLD" if releases differ: the first that the release has is used.
 set -euo pipefail
@@ -27,11 +27,12 @@ group_packages()
         python3-cffi python3-matplotlib python3-psutil python3-yaml python3-packaging libtorch-dev \
         pybind11-dev \
         openmpi-bin libopenmpi-dev ;;
+    engines) echo default-jre-headless ;; # for Spark
     distros) echo debootstrap ;;
     deb) echo git build-essential debhelper lintian node-d3 scdoc python3 ;;
     rpm) echo git rpm rpmlint scdoc python3 ;;
     wheel) echo git node-d3 python3-venv make patch autoconf automake libtool dpkg-dev libibverbs-dev ;;
-    *) echo "packages.sh: no group $1: build, cluster, torch, test, bench, distros, deb, rpm, wheel" >&2 && return 1 ;;
+    *) echo "packages.sh: no group $1: build, cluster, torch, test, engines, bench, distros, deb, rpm, wheel" >&2 && return 1 ;;
     esac
 }
 

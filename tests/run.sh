@@ -14,7 +14,7 @@ Installs what is missing (Debian, root), builds and tests. The last line is
 Without arguments: every layer, real jobs, a cluster of two nodes, and the front end of Debian's
 PyTorch, in at most 15 minutes on two idle cores, 10 minutes when run again.
 \`all\` takes about an hour there. It adds: the same promises with other numbers of ranks and layouts, under
-sanitizers, and with TensorFlow, Keras, MXNet, JAX, Ray and the current PyTorch of PyPI.
+sanitizers, and with TensorFlow, Keras, MXNet, JAX, Ray, Spark and the current PyTorch of PyPI.
 
   format      layout of the sources (clang-format), scripts (shellcheck)
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
@@ -27,7 +27,7 @@ sanitizers, and with TensorFlow, Keras, MXNet, JAX, Ray and the current PyTorch 
   python      the front ends: with Debian's PyTorch and the current one of PyPI; with the newest
               TensorFlow of PyPI (Keras 3) and with 2.15 (Keras 2); with MXNet; with JAX. Each on up to four
               ranks, and on a cluster of two nodes; the table of their counts comes at the end
-  engines     horovod.ray with the real Ray of PyPI
+  engines     horovod.ray and horovod.spark with the real Ray and Spark of PyPI
   soak        random operations of a job for half an hour, in four layouts; only when named
   distros     on newer releases of Debian, trixie and sid, each in a root directory made by debootstrap
               (needs root, about 5 GB each, kept): unit, processes and cluster, or the given SUITEs,
@@ -235,8 +235,11 @@ python_suites()
     environment_tests jax-of-pypi tests/jax_env.sh --suite jax
 }
 
+# Java, which Spark needs, is installed for these tests alone.
 engines_suite()
 {
+    [ "${HVD_TEST_INSTALL-1}" = 0 ] || command -v java >/dev/null ||
+        contrib/packages.sh install engines >"$results/engines-packages.log" 2>&1
     environment_tests engines tests/engines_env.sh --suite engines
 }
 

@@ -13,6 +13,9 @@
 #define HVD_ENV_START_TIMEOUT "HVD_START_TIMEOUT"
 /* Horovod's name for HVD_START_TIMEOUT. Ignored if HVD_START_TIMEOUT is set, too. */
 #define HVD_ENV_GLOO_TIMEOUT "HOROVOD_GLOO_TIMEOUT_SECONDS"
+/* Seconds that horovod.spark.run waits for Spark to start the tasks. Read in the driver.
+ * Default: 600. */
+#define HVD_ENV_SPARK_START_TIMEOUT "HOROVOD_SPARK_START_TIMEOUT"
 /* How the ranks of srun --hvd find each other: service, or pmix for Slurm's PMIx where
  * the step has it, see slurm.md. Default: service; pmix above 2048 ranks. */
 #define HVD_ENV_START_BY "HVD_START_BY"

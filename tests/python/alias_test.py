@@ -57,7 +57,7 @@ class Alias(unittest.TestCase):
                 __import__(name)
             self.assertEqual(name, raised.exception.name)
         with self.assertRaises(absent.AbsentModuleError):
-            __import__('hvd.spark')
+            __import__('hvd.runner.gloo_run')
 
     def test_modules_run_as_programs(self):
         self.assertEqual(run('-m', 'horovod.runner', '--help'), run('-m', 'hvd.runner', '--help'))

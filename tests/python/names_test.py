@@ -30,8 +30,7 @@ class Absent(unittest.TestCase):
 
     def test_missing_modules_name_a_replacement(self):
         for name, instead in (
-                ('horovod.spark', 'horovod.run()'), ('horovod.spark.torch', 'horovod.run()'),
-                ('horovod.spark.common.backend', 'Spark'), ('horovod.runner.gloo_run', 'hvdrun'),
+                ('horovod.runner.gloo_run', 'hvdrun'),
                 ('horovod.runner.mpi_run', 'mpirun'), ('horovod.runner.http.http_server', 'hvdrun'),
                 ('horovod.runner.elastic.driver', 'srun --hvd=elastic'),
                 ('horovod.runner.common.util.config_parser', '--config-file'),
@@ -64,7 +63,7 @@ class Absent(unittest.TestCase):
         self.assertIn('horovod.runner.util.threads', modules)
         for name in modules:
             if name.startswith(('horovod.tensorflow', 'horovod.keras', 'horovod._keras',
-                                'horovod.mxnet', 'horovod.jax', 'horovod.ray')):
+                                'horovod.mxnet', 'horovod.jax', 'horovod.ray', 'horovod.spark')):
                 continue  # these need frameworks that may be missing
             with self.subTest(module=name):
                 try:

@@ -9,8 +9,8 @@ _EXTENSION = 'the collectives are in horovod.{0}.mpi_ops, over libhvd.so; nothin
 
 # The replacement for each module and its submodules; the longest matching name wins.
 _INSTEAD = {
-    'horovod.spark': 'hvd starts no ranks in Spark executors: prepare the data with Spark and '
-                     f'train in a job of its own; {_JOBS}',
+    'horovod.spark': 'in place of an estimator, write the data with Spark, and read and train in '
+                     'a function that horovod.spark.run() calls on all ranks',
     'horovod.ray': 'horovod.ray.RayExecutor starts ranks in Ray\'s actors',
     'horovod.runner.common.service': 'horovod.tensorflow.data.compute_service has the tf.data '
                                      f'service; {_JOBS}',
