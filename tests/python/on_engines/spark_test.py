@@ -135,6 +135,8 @@ class Spark(unittest.TestCase):
             horovod.spark.run_elastic(numbers, ('none',), num_proc=2)
         with self.assertRaisesRegex(NotImplementedError, 'PYSPARK_PYTHON'):
             horovod.spark.run(numbers, executable='/usr/bin/python3')
+        with self.assertRaisesRegex(TypeError, 'fn is None'):
+            horovod.spark.run(None)
         for name in ('torch', 'keras', 'lightning', 'common.store'):
             with self.assertRaisesRegex(AbsentModuleError, 'write the data with Spark'):
                 importlib.import_module(f'horovod.spark.{name}')

@@ -16,6 +16,7 @@ import time
 
 import pyspark
 
+from horovod.common.arguments import wrong_type
 from horovod.runner import numbering
 from horovod.runner.interfaces import chosen_address
 from horovod.runner.keyed_server import KeyedServer
@@ -196,6 +197,8 @@ def run(fn, args=(), kwargs=None, num_proc=None, start_timeout=None, use_mpi=Non
     TimeoutError if not all tasks start in time. All tasks of the run have ended then.
     """
     del use_mpi, use_gloo, extra_mpi_args, verbose
+    if not callable(fn):
+        raise wrong_type('fn', fn, 'a function')
     if executable is not None:
         raise NotImplementedError('executable is not supported: Spark starts the ranks, with the '
                                   'Python of PYSPARK_PYTHON or spark.pyspark.python')
