@@ -3,12 +3,18 @@
 # Errors of hvd-info for bad arguments, and the variables that it reads in a job.
 # usage: info.sh HVD_INFO SOURCE_ROOT
 set -u
-info=$1
+program=$(realpath "$1")
 node=$2/tests/gpu_binding/topologies/built-c4140-4xv100.xml
 # shellcheck source=tests/tap.sh
 . "$(dirname "$0")/../tap.sh"
 tap_begin
 out=$work/out
+# Makes an installation. hvd-info finds the package horovod and pages by the folder of its own program.
+mkdir -p "$work/prefix/bin" "$work/prefix/lib/hvd" "$work/prefix/share"
+cp "$program" "$work/prefix/bin/hvd-info"
+cp -r "$2/contrib/python" "$work/prefix/lib/hvd/python"
+ln -s "$(dirname "$program")/../page" "$work/prefix/share/hvd"
+info=$work/prefix/bin/hvd-info
 for name in $(env | sed -n 's/^\(SLURM_[A-Z_]*\|SLURMD_[A-Z_]*\|CUDA_VISIBLE_DEVICES\)=.*/\1/p'); do
     unset "$name"
 done
