@@ -41,6 +41,10 @@ why_not_run()
     tests/run.sh*) echo 'this test runs inside of it, or takes as long' ;;
     'module load '*) [ ! -e "$modules" ] && echo 'no Environment Modules here' ;;
     include\ *) echo 'a line of plugstack.conf; this cluster has it' ;;
+    'hvd-info --job JOB'*) echo 'asks a job that runs; job_test.sh does' ;;
+    'hvd-info --nccl DIR') echo 'needs files of NCCL; tests/info has some' ;;
+    'hvd-info --timeline FILE') echo 'needs a timeline of all ranks; tests/collectives/trace makes one' ;;
+    'hvdrun python train.py') echo 'takes its ranks from a batch job of LSF, PBS or Grid Engine; tests/pmix_boot plays one' ;;
     'hvd-info --into-venv DIR') echo 'changes an environment of yours; tests/info has one for it' ;;
     *' --plot '*) ! /usr/bin/python3 -c 'import matplotlib' 2>/dev/null && echo 'no matplotlib here' ;;
     *' --lab '* | *' --tune '*) echo 'takes minutes on two cores; tests/bench has shorter ones' ;;

@@ -15,18 +15,20 @@ import sys
 
 def late(report, rank, complete):
     """The late rank submits 3 ms after the last of the others in each step. If one of the others is preempted and
-    notes its submission even later, that step does not count for the late rank."""
+    notes its submission even later, that step does not count for the late rank. A job that is killed has written the
+    report at the end of the first window."""
     late_rank, others = report['ranks'][rank], [r for r in report['ranks'] if r['rank'] != rank]
+    compared = report['batches_compared']
     assert report['complete'] == complete, 'complete'
-    assert report['size'] == len(report['ranks']) and report['batches_compared'] >= 256, 'batches compared'
-    assert late_rank['times_last'] > report['batches_compared'] / 2, 'times last'
+    assert report['size'] == len(report['ranks']) and compared >= (256 if complete else 64), 'batches compared'
+    assert late_rank['times_last'] > compared / 2, 'times last'
     assert late_rank['late_mean_us'] > 1000, 'mean'
     assert late_rank['late_us'] > 2 * max(r['late_us'] for r in others), 'late'
     assert f"Rank {rank} on {late_rank['host']} was the last in " in report['verdict'], 'verdict'
     assert "in section 'disk'." in report['verdict'], 'section'
-    assert report['sections_us']['disk'][rank] > 300000, 'time in the section'
-    assert min(r['waited_us'] for r in others) > 300000, 'waited'
-    assert report['collectives_per_rank']['allreduce']['batches'] >= 256, 'batches'
+    assert report['sections_us']['disk'][rank] > 1000 * compared, 'time in the section'
+    assert min(r['waited_us'] for r in others) > 1000 * compared, 'waited'
+    assert report['collectives_per_rank']['allreduce']['batches'] >= compared, 'batches'
 
 
 def replay(report, tensors):

@@ -19,6 +19,16 @@ from horovod.common.library import ERR_DISMISSED, Error, check_submitted, lib
 Average, Sum, Adasum, Min, Max, Product = range(6)
 
 
+@contextlib.contextmanager
+def _section(name):
+    has_begun = lib.hvd_section_begin(name) == 0
+    try:
+        yield
+    finally:
+        if has_begun:
+            lib.hvd_section_end()
+
+
 class HorovodBasics:
     """This process's membership in the job; ``basics`` is the one instance."""
 
@@ -120,7 +130,6 @@ class HorovodBasics:
         error = Error()
         check_submitted(lib.hvd_timeline_stop(error), error)
 
-    @contextlib.contextmanager
     def section(self, name):
         """Marks a part of the training, such as reading data, for the straggler report:
 
@@ -133,13 +142,7 @@ class HorovodBasics:
         16 names, the last stands for all others. Sections are for one thread at a time."""
         if not isinstance(name, str) or not name:
             raise wrong_type('name', name, 'a string that is not empty')
-        short = name.encode()[:31].decode(errors='ignore').encode()
-        has_begun = lib.hvd_section_begin(short) == 0
-        try:
-            yield
-        finally:
-            if has_begun:
-                lib.hvd_section_end()
+        return _section(name.encode()[:31].decode(errors='ignore').encode())
 
     def stop_on_signals(self, requeue=False):
         """Makes SIGTERM and SIGUSR1 set a flag that should_stop() reads, instead of ending the
