@@ -233,3 +233,9 @@ def keep(place):
     global _last
     if not isinstance(place.store, FileStore):
         _last = place
+
+
+def forget():
+    """Makes init() without arguments no longer use the Place of the last start."""
+    global _last
+    _last = None

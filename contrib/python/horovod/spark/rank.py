@@ -78,7 +78,7 @@ def _call(function, start):
     finally:
         if basics.is_initialized():
             basics.shutdown()
-        stores.keep(None)
+        stores.forget()
 
 
 def run_task(place, key, function):
