@@ -208,7 +208,7 @@ def run(fn, args=(), kwargs=None, num_proc=None, start_timeout=None, use_mpi=Non
                            'session')
     if start_timeout is None:
         start_timeout = int(os.environ.get('HOROVOD_SPARK_START_TIMEOUT', 600))
-    variables = {'HVD_START_TIMEOUT': str(start_timeout),
+    variables = {'HVD_START_TIMEOUT': str(max(1, int(start_timeout))),
                  # The store's messages are authenticated, but not encrypted.
                  'HVD_SECRET': os.environ.get('HVD_SECRET') or secrets.token_hex(32)}
     if nics:
