@@ -36,6 +36,8 @@ def numbers(word, other=None):
     return own, told, allgather_object(hvd.rank()), word, other, os.environ.get('OF_TEST')
 
 
+@unittest.skipUnless(shutil.which('java') or 'JAVA_HOME' in os.environ,
+                     'there is no java: apt-get install default-jre-headless')
 class Spark(unittest.TestCase):
 
     @classmethod
