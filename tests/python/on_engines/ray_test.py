@@ -38,26 +38,26 @@ def add_node():
     return node
 
 
+def end_node(node):
+    if node:
+        node.terminate()
+        node.wait()
+
+
 class Base(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix='hvd-ray-')
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         os.environ['RAY_TMPDIR'] = cls.folder  # also keeps the cluster apart from others of this user
         ray.init('local', num_cpus=CPUS, num_gpus=GPUS, include_dashboard=False,
                  log_to_driver=False, logging_level='error')
+        cls.addClassCleanup(ray.shutdown)
         cls.node = add_node()
+        cls.addClassCleanup(end_node, cls.node)
         cls.pair = RayExecutor(SETTINGS, num_workers=2, use_gpu=True)
         cls.pair.start(extra_env_vars={'OF_TEST': 7})
-
-    @classmethod
-    def tearDownClass(cls):
-        if cls.node:
-            cls.node.send_signal(signal.SIGTERM)
-        ray.shutdown()
-        if cls.node:
-            cls.node.wait()
-        shutil.rmtree(cls.folder)
 
     def start(self, executor, **options):
         self.addCleanup(executor.shutdown)

@@ -43,6 +43,7 @@ class Spark(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.mkdtemp(prefix='hvd-spark-')
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
         os.environ['PYSPARK_PYTHON'] = sys.executable
         # The workers of the local cluster write their logs to SPARK_HOME/work otherwise.
         os.environ['SPARK_WORKER_DIR'] = os.path.join(cls.folder, 'work')
@@ -54,12 +55,8 @@ class Spark(unittest.TestCase):
             **{f'spark.executorEnv.{name}': os.environ[name] for name in PASSED_ON
                if name in os.environ}})
         cls.session = builder.getOrCreate()
+        cls.addClassCleanup(cls.session.stop)
         cls.session.sparkContext.setLogLevel('OFF')
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.session.stop()
-        shutil.rmtree(cls.folder, ignore_errors=True)
 
     def test_results_come_in_rank_order_and_lines_with_their_rank(self):
         out, err = io.StringIO(), io.StringIO()
