@@ -16,6 +16,9 @@ int hvd_late_stacks_ask(struct hvd_agreement *agreement, const int *ranks, int c
     struct hvd_late_stacks *late = &agreement->late_stacks;
     struct hvd_writer *writer = &hvd_coordinator_writers(agreement->coordinator)->global;
 
+    if (late->count > 0) {
+        return 0; /* the time of the last questions is not over */
+    }
     late->count = count < HVD_LATE_STACKS_MOST ? count : HVD_LATE_STACKS_MOST;
     late->until_ns = 0;
     for (int i = 0; i < late->count; i++) {
@@ -117,11 +120,13 @@ void hvd_late_stacks_look(struct hvd_agreement *agreement, int64_t now_ns)
     for (int i = 0; i < late->count; i++) {
         const struct hvd_boot_peer *peer = &agreement->settings.peers[late->ranks[i]];
 
-        hvd_log(HVD_LOG_WARN,
-                "rank %d on %s (pid %d) has not said within %d seconds where it is: it "
-                "was stopped, or reads a library from a slow file system",
-                late->ranks[i], peer->host, agreement->settings.pid_of(peer),
-                (int)(patience_ns / 1000000000));
+        hvd_log(
+            HVD_LOG_WARN,
+            "rank %d on %s (pid %d) has not sent its stack within %d seconds: it, or a "
+            "rank between it and rank 0, may be stopped, starved of cpu, or waiting "
+            "for a file system",
+            late->ranks[i], peer->host, agreement->settings.pid_of(peer),
+            (int)(patience_ns / 1000000000));
     }
     late->count = 0;
 }

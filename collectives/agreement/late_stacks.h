@@ -29,7 +29,8 @@ struct hvd_late_stacks {
     int64_t until_ns; /* the end of their time; 0: it has not begun */
 };
 
-/* On rank 0: asks these ranks. Takes the first HVD_LATE_STACKS_MOST of them. */
+/* On rank 0: asks these ranks, at most the first HVD_LATE_STACKS_MOST of them, unless
+ * ranks that were asked earlier still have time to answer. */
 int hvd_late_stacks_ask(struct hvd_agreement *agreement, const int *ranks, int count);
 
 /* Handles the question, which all ranks get. */

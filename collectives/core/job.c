@@ -296,9 +296,7 @@ void hvd_job_destroy(struct hvd_job *job)
     hvd_waiters_finish(&job->waiters);
     hvd_progress_finish(&job->progress);
     hvd_recording_finish(&job->recording);
-    if (is_page_free) {
-        hvd_live_close(&job->live);
-    }
+    hvd_live_close(&job->live, is_page_free);
     free(job);
 }
 

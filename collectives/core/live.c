@@ -64,15 +64,17 @@ int hvd_live_open(struct hvd_job *job, struct hvd_error *err)
     return 0;
 }
 
-void hvd_live_close(struct hvd_live *live)
+void hvd_live_close(struct hvd_live *live, bool is_free)
 {
     if (live->page == NULL) {
         return;
     }
-    if (live->fd < 0) {
+    if (is_free && live->fd < 0) {
         free(live->page);
-    } else {
+    } else if (is_free) {
         munmap(live->page, sizeof(*live->page));
+    }
+    if (live->fd >= 0) {
         hvd_fork_close_now(live->fd);
     }
     live->page = NULL;

@@ -5,6 +5,7 @@
 #ifndef HVD_LIVE_H
 #define HVD_LIVE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "collectives/trace/live_page.h"
@@ -22,7 +23,9 @@ struct hvd_live {
  * be made, the job runs with a page that only this rank sees. Fails only if memory is
  * full. */
 int hvd_live_open(struct hvd_job *job, struct hvd_error *err);
-void hvd_live_close(struct hvd_live *live); /* accepts a zeroed one */
+/* Closes the file of the page, so that hvd-info finds no old page. is_free: nothing of
+ * this process uses the page any more, and its memory goes, too. Accepts a zeroed one. */
+void hvd_live_close(struct hvd_live *live, bool is_free);
 
 /* Returns the page, borrowed until hvd_live_close, for the reader of stacks. */
 struct hvd_live_page *hvd_live_page_of(const struct hvd_live *live);

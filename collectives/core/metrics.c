@@ -202,8 +202,10 @@ static const char *value_of(const char *name, const char *fallback)
 }
 
 /* A job of Slurm has Slurm's numbers; any other job has the number that hvd has made for
- * it. If the ranks of a step form several jobs (hvd_init_ranks), the first rank of a node
- * differs between them, and its number is added to the step. */
+ * it. Several jobs may run in one batch script at the same time, for example by hvdrun,
+ * so part of that number is added to the step "batch". If the ranks of a step form
+ * several jobs (hvd_init_ranks), the first rank of a node differs between them, and its
+ * number is added to the step. */
 static void name_job(const struct hvd_boot *boot, struct hvd_metrics_writer *writer)
 {
     const char *job = value_of(HVD_ENV_SLURM_JOB, NULL);
@@ -217,7 +219,9 @@ static void name_job(const struct hvd_boot *boot, struct hvd_metrics_writer *wri
     }
     snprintf(writer->job, sizeof(writer->job), "%s", job);
     if (step == NULL || strtoul(step, NULL, 10) >= first_special_step) {
-        step = "batch";
+        snprintf(writer->step, sizeof(writer->step), "batch.%08" PRIx32,
+                 (uint32_t)boot->number);
+        return;
     }
     if (boot->is_elastic || strcmp(task, "0") == 0) {
         task = NULL;

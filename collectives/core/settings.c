@@ -333,6 +333,9 @@ static void read_records(struct hvd_job_settings *settings)
         warn_of("%s=%.64s is neither all nor 0; using 0", HVD_ENV_TIMELINE_RANKS, ranks);
     }
     settings->metrics = find_value(HVD_ENV_METRICS);
+    if (settings->metrics != NULL && strcmp(settings->metrics, "0") == 0) {
+        settings->metrics = NULL;
+    }
     settings->stacks = find_value(HVD_ENV_STACKS);
     settings->reads_stacks =
         settings->stacks == NULL || strcmp(settings->stacks, "0") != 0;

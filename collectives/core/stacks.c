@@ -35,9 +35,12 @@ struct hvd_stack_reader {
     struct hvd_wakeup *wakeup; /* borrowed */
     _Atomic bool is_ending; /* the page and wakeup may vanish */
     _Atomic bool is_asked; /* by another rank: an answer must wake the driver */
+    /* how often the thread was woken for the file: those of the page's stack_asked that
+     * are no questions; raised first */
+    _Atomic uint32_t wakes;
     char answer[HVD_LIVE_STACK]; /* to that question; progress lock */
     /* rank 0 */
-    const char *path; /* NULL: no file */
+    char *path; /* NULL: no file */
     pthread_mutex_t lock; /* protects unwritten */
     char *unwritten; /* text for the file */
     FILE *file;
@@ -104,19 +107,38 @@ static void *answer_questions(void *arg)
 {
     struct hvd_stack_reader *reader = arg;
     struct hvd_live_page *page = reader->page;
+    uint32_t answered = 0; /* questions */
 
     while (!atomic_load(&reader->is_ending)) {
         const uint32_t asked = atomic_load(&page->stack_asked);
+        uint32_t questions;
 
         write_file(reader);
-        if (asked == atomic_load(&page->stack_told)) {
+        questions = asked - atomic_load(&reader->wakes);
+        if ((int32_t)(questions - answered) <= 0) {
             wait_futex(&page->stack_asked, asked);
         } else {
             answer_question(reader, asked);
+            answered = questions;
         }
     }
     write_file(reader);
     return NULL;
+}
+
+/* Returns the path from the directory of hvd.init(), because a script may change it, or
+ * NULL. */
+static char *find_path(const char *name)
+{
+    char *directory = name[0] != '/' ? getcwd(NULL, 0) : NULL;
+    char *path = NULL;
+
+    if (asprintf(&path, "%s%s%s", directory != NULL ? directory : "",
+                 directory != NULL ? "/" : "", name) < 0) {
+        path = NULL;
+    }
+    free(directory);
+    return path;
 }
 
 int hvd_stacks_open(struct hvd_job *job, struct hvd_error *err)
@@ -134,11 +156,14 @@ int hvd_stacks_open(struct hvd_job *job, struct hvd_error *err)
     pthread_mutex_init(&reader->lock, NULL);
     reader->page = hvd_live_page_of(&job->live);
     reader->wakeup = &job->wakeup;
-    reader->path = job->boot->rank == 0 ? job->settings.stacks : NULL;
+    if (job->boot->rank == 0 && job->settings.stacks != NULL) {
+        reader->path = find_path(job->settings.stacks);
+    }
     error = hvd_thread_start(&reader->thread, answer_questions, reader);
     if (error != 0) {
         hvd_log(HVD_LOG_INFO, "hvd-info --stacks cannot ask this rank: %s",
                 strerror(error));
+        free(reader->path);
         free(reader);
         return 0;
     }
@@ -179,6 +204,7 @@ bool hvd_stacks_close(struct hvd_stacks *stacks)
         fclose(reader->file);
     }
     free(reader->unwritten);
+    free(reader->path);
     pthread_mutex_destroy(&reader->lock);
     free(reader);
     return true;
@@ -222,7 +248,7 @@ bool hvd_stacks_take(struct hvd_stacks *stacks, const char **text)
 
 /* --- rank 0 --- */
 
-/* Whether a line of the stack belongs into a warning. *python, *c: the lines so far. */
+/* Whether a line of the stack belongs in a warning. *python, *c: the lines so far. */
 static bool is_shown(const char *line, int length, int *python, int *c)
 {
     if (strncmp(line, "File \"", strlen("File \"")) == 0) {
@@ -283,6 +309,7 @@ static void queue_text(struct hvd_stack_reader *reader, const char *text)
         }
     }
     pthread_mutex_unlock(&reader->lock);
+    atomic_fetch_add(&reader->wakes, 1);
     wake_reader(reader);
 }
 
@@ -346,7 +373,7 @@ static void show_lines(struct hvd_job *job, int rank, const char *stack)
     }
     put_first_lines(stack, path, out);
     if (fclose(out) == 0) {
-        hvd_log(HVD_LOG_WARN, "rank %d on %s (pid %d), for which others wait, is here:%s",
+        hvd_log(HVD_LOG_WARN, "rank %d on %s (pid %d) holds others up; its stack:%s",
                 rank, peer->host, pid, lines);
     }
     if (path != NULL) {
@@ -367,8 +394,8 @@ void hvd_stacks_show(struct hvd_job *job, int rank, const char *text)
     clean_text(stack);
     if (remember(&job->stacks, rank, stack)) {
         hvd_log(HVD_LOG_WARN,
-                "rank %d on %s (pid %d), for which others wait, is where it was", rank,
-                peer->host, hvd_card_pid(peer));
+                "rank %d on %s (pid %d) still holds others up; its stack has not changed",
+                rank, peer->host, hvd_card_pid(peer));
     } else {
         show_lines(job, rank, stack);
     }

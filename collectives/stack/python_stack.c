@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,12 @@
 enum {
     PAUSE_MS = 5,
     LIMIT_MS = 300,
-    MOST_BYTES = 64 * 1024, /* of the stacks of all threads */
+    MOST_BYTES = 64 * 1024, /* faulthandler writes at most 100 lines */
 };
 
 static const char link_start[] = "/memfd:hvd-stacks-";
 
-/* Opens the memory file to which Python writes its stacks. The name of the file ends with
+/* Opens the memory file to which Python writes stacks. The name of the file ends with
  * the number of the signal that asks for one. Returns -1 if there is no file. */
 static int open_stacks(int *number)
 {
@@ -63,8 +64,8 @@ static bool is_caught(int number)
            action.sa_handler != SIG_IGN;
 }
 
-/* Waits until the file has grown and has stopped growing. Returns its size. */
-static off_t await_text(int fd, off_t before)
+/* Waits until the file has grown and has stopped growing. */
+static void await_text(int fd, off_t before)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_MS * 1000000L};
     off_t size = before, last;
@@ -76,36 +77,15 @@ static off_t await_text(int fd, off_t before)
         waited_ms += PAUSE_MS;
         size = size_of(fd);
     } while (waited_ms < LIMIT_MS && (size == before || size != last));
-    return size;
 }
 
-/* Sends the signal to this thread, which blocks it otherwise, and handles it before the
- * call returns. */
-static bool signal_self(int number)
-{
-    sigset_t only, before;
-    bool is_sent;
-
-    sigemptyset(&only);
-    sigaddset(&only, number);
-    is_sent = syscall(SYS_tgkill, getpid(), (pid_t)syscall(SYS_gettid), number) == 0;
-    pthread_sigmask(SIG_UNBLOCK, &only, &before);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return is_sent;
-}
-
-/* Copies the lines of the last stack: faulthandler writes the main thread last. */
-static void take_main(const char *all, char *text, size_t bytes)
+/* Copies the lines of the first stack. */
+static void take_lines(const char *all, char *text, size_t bytes)
 {
     static const char line_start[] = "  File ";
     const char *at = strstr(all, line_start);
     size_t used = 0;
 
-    for (const char *next = all; (next = strstr(next, "\n\n")) != NULL; next += 2) {
-        const char *first = strstr(next, line_start);
-
-        at = first != NULL ? first : at;
-    }
     while (at != NULL && strncmp(at, line_start, strlen(line_start)) == 0) {
         const size_t length = strcspn(at, "\n") + 1;
 
@@ -121,24 +101,22 @@ static void take_main(const char *all, char *text, size_t bytes)
 
 /* Asks faulthandler, and reads what it has written. Frees the memory of older stacks;
  * offsets in the file stay valid. */
-static void ask_python(int fd, int number, bool main_sleeps, char *all)
+static void ask_python(int fd, int number, char *all)
 {
-    off_t before = size_of(fd), after;
+    const off_t before = size_of(fd);
     ssize_t length = 0;
 
     if (before > 0) {
         fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, before);
     }
-    if (main_sleeps ? signal_self(number)
-                    : syscall(SYS_tgkill, getpid(), getpid(), number) == 0) {
-        after = main_sleeps ? size_of(fd) : await_text(fd, before);
-        before = after - before < MOST_BYTES ? before : after - MOST_BYTES + 1;
+    if (syscall(SYS_tgkill, getpid(), getpid(), number) == 0) {
+        await_text(fd, before);
         length = pread(fd, all, MOST_BYTES - 1, before);
     }
     all[length > 0 ? length : 0] = '\0';
 }
 
-void hvd_stack_python_read(bool main_sleeps, char *text, size_t bytes)
+void hvd_stack_python_read(char *text, size_t bytes)
 {
     int number = 0;
     const int fd = open_stacks(&number);
@@ -146,8 +124,8 @@ void hvd_stack_python_read(bool main_sleeps, char *text, size_t bytes)
 
     text[0] = '\0';
     if (all != NULL) {
-        ask_python(fd, number, main_sleeps, all);
-        take_main(all, text, bytes);
+        ask_python(fd, number, all);
+        take_lines(all, text, bytes);
     }
     free(all);
     if (fd >= 0) {

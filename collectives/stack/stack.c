@@ -164,15 +164,13 @@ void hvd_stack_read(char *text, size_t bytes)
     const pid_t thread = getpid();
     const int memory_fd = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
     struct hvd_stack_mappings mappings = {0};
-    struct hvd_stack_look look;
     struct calls calls = {.count = 0};
     size_t used;
 
     if (memory_fd >= 0 && hvd_stack_mappings_read(&mappings)) {
         walk_thread(&mappings, memory_fd, thread, &calls);
     }
-    hvd_stack_look_at(thread, &look);
-    hvd_stack_python_read(look.state == HVD_STACK_SLEEPS, text, bytes);
+    hvd_stack_python_read(text, bytes);
     used = strlen(text);
     write_calls(&calls, used > 0, text + used, bytes - used);
     hvd_stack_mappings_finish(&mappings);

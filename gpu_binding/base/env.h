@@ -100,8 +100,8 @@
 /* Straggler report at the end: a file, also written as JSON to FILE.json; a file that
  * ends in .html: a page for a browser; 1: to stderr. Default: none. */
 #define HVD_ENV_REPORT "HVD_REPORT"
-/* The folder of a metrics file for Prometheus on each node, see metrics.md. Default:
- * none. */
+/* The folder of a metrics file for Prometheus on each node, see metrics.md; 0: none.
+ * Default: none. */
 #define HVD_ENV_METRICS "HVD_METRICS"
 /* Stacks of ranks that hold others up: a file to which rank 0 adds them; 1: only their
  * first lines in the log; 0: none, and none for hvd-info --stacks. Default: 1. */

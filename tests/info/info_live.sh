@@ -68,7 +68,7 @@ HOROVOD_STALL_CHECK_TIME_SECONDS=1 "$hvdrun" -np 4 "$ranks" >"$work/asked" 2>&1 
 asked=$!
 says 'questions of other ranks do not change how long a rank has run the script' \
     '^late: rank 1 on .* which has run the script for [4-9]\.' --pid $asked
-grep -q 'rank 1 .*, for which others wait, is here:' "$work/asked"
+grep -q 'rank 1 .* holds others up; its stack:' "$work/asked"
 report $? 'rank 0 has asked meanwhile'
 kill -TERM $asked
 sleep 100 &

@@ -171,8 +171,8 @@ static void test_stacks(unsigned seed)
     pass(&sim, 4);
     if (!tap_ok(sim.stacks[0] == '\0' && sim.fault[0] == '\0' &&
                     logged_has(HVD_LOG_WARN,
-                               "rank 2 on n1 (pid 4711) has not said within "
-                               "3 seconds where it is"),
+                               "rank 2 on n1 (pid 4711) has not sent its stack "
+                               "within 3 seconds"),
                 "a rank that does not tell in time is named %s", sim.fault)) {
         logged_show();
     }

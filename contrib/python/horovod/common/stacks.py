@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lets libhvd read the Python stacks of this process, also when it hangs.
+"""Lets libhvd read the Python stack of the main thread, also when it hangs.
 
-Python's faulthandler writes them when a signal comes. It needs neither the GIL nor memory, so it
+Python's faulthandler writes it when the main thread gets a signal. It needs neither the GIL nor memory, so it
 works while the program hangs in a library. The text goes to a memory file whose name has the number
-of the signal. libhvd sends the signal, and finds the file by its name."""
+of the signal. libhvd sends the signal, and finds the file by its name. The stacks of other threads,
+which run meanwhile, may change while they are read, so they are left out."""
 
 import faulthandler
 import os
@@ -24,4 +25,4 @@ def offer():
         _file = os.memfd_create(_FILE)
     except OSError:
         return
-    faulthandler.register(_SIGNAL, file=_file, all_threads=True)
+    faulthandler.register(_SIGNAL, file=_file, all_threads=False)
