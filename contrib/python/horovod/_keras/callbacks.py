@@ -67,12 +67,10 @@ class BroadcastGlobalVariables(Callback):
             if self.model.built:
                 self._state().build(self.model.trainable_variables)
             self._broadcast(must=False)
-            self._engine.broadcast_follows(not self.broadcast_done)
 
     def on_batch_end(self, batch, logs=None):
         if not self.broadcast_done:
             self._broadcast(must=True)
-            self._engine.broadcast_follows(False)
 
     def _broadcast(self, must):
         """Broadcasts if all ranks have built the same model. ValueError if their models differ, or

@@ -8,11 +8,10 @@ import tensorflow as tf
 
 import horovod.tensorflow as hvd
 from horovod.common.basics import Average
-from horovod.tensorflow import Compression, aggregation, alike, elastic, gradients
+from horovod.tensorflow import Compression, aggregation, elastic, gradients
 
 init_scope = tf.init_scope
 failures = elastic.failures
-broadcast_follows = alike.turn_off
 
 
 def prepare(model):

@@ -24,10 +24,6 @@ init_scope = contextlib.nullcontext
 failures = contextlib.nullcontext
 
 
-def broadcast_follows(is_pending):
-    """Does nothing: the ranks' variables are not compared."""
-
-
 def prepare(model):
     """Prepares the model for training: nothing to do with torch."""
 

@@ -9,7 +9,6 @@ import tensorflow as tf
 from horovod.common.arguments import check_count, check_gradient_settings
 from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set, is_registered
-from horovod.tensorflow import alike
 from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
 from horovod.tensorflow.collectives.nodes import in_turn, may_have_others, size_of
 from horovod.tensorflow.collectives.scaling import scaled
@@ -64,13 +63,7 @@ class Reduction:
                          else each for each in gradients]
         if not self.has_others():
             return gradients
-        variables = list(variables)
-        check = alike.step(variables, self.process_set)
-        with tf.control_dependencies([] if check is None else [check]):
-            return self._reduce_all(gradients, variables, use_generic_names)
-
-    def _reduce_all(self, gradients, variables, use_generic_names):
-        groups = self._divide(gradients, variables)
+        groups = self._divide(gradients, list(variables))
         results = in_turn(groups, lambda group: self._reduce(
             [gradients[index] for index in group],
             f'grad_{group[0]}' if use_generic_names else None))
