@@ -262,7 +262,7 @@ static int collect_list(struct round *round, int *missing, struct hvd_error *err
         if (*missing == 0 || left_ms == 0 || hvd_collect_was_stopped(round->collect)) {
             return 0;
         }
-        if (hvd_collect_misses_local(round->collect)) {
+        if (left_ms >= REOPEN_MS && hvd_collect_misses_local(round->collect)) {
             status = reopen(round, err);
         }
     }

@@ -108,13 +108,14 @@ enum {
     MOST_DIRECT_NODES = 16,
 };
 
-/* Like find_direct_obstacle, for the whole set. */
-static bool find_set_obstacle(const struct hvd_gpu_rendezvous *rendezvous, char *text,
-                              size_t size)
+/* Like find_direct_obstacle, for the whole set. is_wanted: HVD_GPU_DIRECT=on outranks the
+ * estimate of how many nodes are too many. */
+static bool find_set_obstacle(const struct hvd_gpu_rendezvous *rendezvous, bool is_wanted,
+                              char *text, size_t size)
 {
     const struct hvd_layout *layout = rendezvous->team->layout;
 
-    if (layout->nodes > MOST_DIRECT_NODES) {
+    if (!is_wanted && layout->nodes > MOST_DIRECT_NODES) {
         snprintf(text, size, "the process set has %d nodes, more than %d", layout->nodes,
                  MOST_DIRECT_NODES);
         return true;
@@ -196,7 +197,8 @@ static int find_candidates(struct hvd_gpu_run *run,
         .enter = enter_device, .leave = leave_device, .context = run->gpu->pool};
     int asker = find_direct_asker(rendezvous);
     char obstacle[256] = "";
-    bool has_obstacle = find_set_obstacle(rendezvous, obstacle, sizeof(obstacle));
+    bool has_obstacle =
+        find_set_obstacle(rendezvous, asker >= 0, obstacle, sizeof(obstacle));
 
     if (has_obstacle && asker >= 0) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,

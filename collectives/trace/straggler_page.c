@@ -252,15 +252,25 @@ static void put_bindings(const struct hvd_straggler_binding *bindings, int size,
     fputs("\n]", out);
 }
 
+enum {
+    MOST_CELLS_OF_RUNNING_JOB = 1 << 17, /* about 20 ms for the scores */
+};
+
 static int put_data(const struct hvd_straggler_sums *sums,
                     const struct hvd_straggler_job *job, FILE *out)
 {
+    const int64_t cells = (int64_t)sums->history->count * sums->size;
     int status;
 
     fputs("{\"report\": ", out);
     hvd_straggler_print_json(sums, job, out);
     status = put_time(sums->history, out);
-    status = status == 0 ? put_scores(sums->history, out) : status;
+    /* While a large job runs, its ranks would wait for the scores. */
+    if (status == 0 && (sums->is_complete || cells <= MOST_CELLS_OF_RUNNING_JOB)) {
+        status = put_scores(sums->history, out);
+    } else {
+        fputs(",\n\"scores\": []", out);
+    }
     put_buckets(sums->buckets, out);
     put_bindings(job->bindings, sums->size, out);
     fputs("\n}\n", out);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pmix_boot/hvdrun/allocation.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,9 +76,10 @@ static char *read_file(const char *path)
     return text;
 }
 
-/* Reads the hosts of a source. name: the variable, with its file, for errors. */
+/* Reads the hosts of a source. Returns their number; 0: the file is not there, and the
+ * number of ranks is known without it. name: the variable, with its file, for errors. */
 static int read_source(const struct batch_source *source, const char *value,
-                       const char *name, struct hvdrun_host **hosts,
+                       const char *name, bool has_ranks, struct hvdrun_host **hosts,
                        struct hvd_error *err)
 {
     char *text;
@@ -87,6 +89,13 @@ static int read_source(const struct batch_source *source, const char *value,
         return hvdrun_batch_hosts_parse(name, value, source->form, hosts, err);
     }
     text = read_file(value);
+    if (text == NULL && errno == ENOENT && has_ranks) {
+        hvd_log(HVD_LOG_WARN,
+                "%s does not exist here, as in some containers: all ranks start on this "
+                "machine; name hosts with -H",
+                name);
+        return 0;
+    }
     if (text == NULL) {
         (void)hvd_fail(err, HVD_ERR_ARG,
                        "cannot read %s, which lists the hosts of this job: %m; name the "
@@ -177,7 +186,8 @@ int hvdrun_allocation_apply(struct hvdrun_options *options,
     char name[4200];
     int count;
 
-    if (source == NULL || options->hosts != NULL || options->elastic.discovery != NULL ||
+    /* hvdrun starts the ranks of an elastic job on this machine */
+    if (source == NULL || options->hosts != NULL || hvdrun_options_is_elastic(options) ||
         hvd_launch_is_slurm_shell(environment) || hvd_launch_has_launcher(environment)) {
         return 0;
     }
@@ -188,8 +198,8 @@ int hvdrun_allocation_apply(struct hvdrun_options *options,
     value = find_value(environment, source->variable);
     snprintf(name, sizeof(name), "%s%s%s", source->variable, source->is_file ? " " : "",
              source->is_file ? value : "");
-    count = read_source(source, value, name, &hosts, err);
-    if (count >= 0) {
+    count = read_source(source, value, name, options->ranks > 0, &hosts, err);
+    if (count > 0) {
         count = use_hosts(options, name, hosts, count, err);
         free(hosts);
     }

@@ -7,6 +7,9 @@ hvdrun=$1 bench=$2 python=$3
 . "$(dirname "$0")/../tap.sh"
 "$python" -c 'import torch' 2>/dev/null || tap_skip_all 'no torch'
 tap_begin
+for name in $(env | sed -n 's/^\(HVD_[A-Z_]*\)=.*/\1/p'); do
+    unset "$name" # the lab records those that are set
+done
 bench=$(realpath "$bench")
 hvdrun=$(realpath "$hvdrun")
 

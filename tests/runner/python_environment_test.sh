@@ -96,5 +96,5 @@ else
 fi
 check 'only the newest versions are installed without hashes' test "$(cd "$here/../.." &&
     grep -l 'pip_install ' tests/*_env.sh contrib/bench/*_env.sh | tr '\n' ' ')" = \
-    'tests/tensorflow_env.sh tests/torch_env.sh '
+    'tests/engines_env.sh tests/tensorflow_env.sh tests/torch_env.sh '
 tap_done

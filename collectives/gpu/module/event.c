@@ -100,6 +100,9 @@ static uint64_t identify_stream(const struct hvd_gpu_device *device, CUstream st
     if ((uintptr_t)stream <= 1) {
         return UINT64_MAX;
     }
+    if ((uintptr_t)stream == 2) { /* CU_STREAM_PER_THREAD: one handle, many streams */
+        return 0;
+    }
     return cuda->stream_id != NULL && cuda->stream_id(stream, &id) == CUDA_SUCCESS
                ? (uint64_t)id + 1
                : 0;

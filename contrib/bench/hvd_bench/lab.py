@@ -50,8 +50,8 @@ JOB = ('backend', 'servers', 'per_server', 'turn', 'model', 'batch', 'steps', 'p
        'step_ms')
 # Variables that tell a rank its place, or that are secret. All other HVD_* are settings of the jobs.
 NOT_SETTINGS = ('HVD_AGENT_PLAN', 'HVD_CAUSE', 'HVD_CPUS', 'HVD_DEFAULTS', 'HVD_EXPORTED', 'HVD_GPUS',
-                'HVD_GPU_INDEX', 'HVD_GPU_LIST', 'HVD_LAUNCH', 'HVD_LAUNCH_VERSION', 'HVD_NIC', 'HVD_RENDEZVOUS',
-                'HVD_RUN_ADDRESS', 'HVD_RUN_KEY', 'HVD_SECRET', 'HVD_TERMINAL')
+                'HVD_GPU_INDEX', 'HVD_GPU_LIST', 'HVD_LAUNCH', 'HVD_LAUNCH_VERSION', 'HVD_NCCL_MADE_FOR', 'HVD_NIC',
+                'HVD_RENDEZVOUS', 'HVD_RUN_ADDRESS', 'HVD_RUN_KEY', 'HVD_SECRET', 'HVD_STORE', 'HVD_TERMINAL')
 COLUMNS = ('backend', 'servers', 'per_server', 'ranks', 'step_ms', 'samples_s', 'speed_up',
            'efficiency')
 TITLE = ('model', 'batch')  # equal in all rows: in training.csv only

@@ -66,6 +66,9 @@ static const struct {
     {"Duplicate GPU", NULL,
      "two ranks use one GPU: give each rank its own GPU (srun --gpus-per-node), or its "
      "own NCCL_HOSTID"},
+    {"using the same GPU", NULL,
+     "two ranks use one GPU: give each rank its own GPU (srun --gpus-per-node), or set "
+     "NCCL_MULTI_RANK_GPU_ENABLE=1 on all ranks"},
     {"ibv_reg_mr", NULL, LOCKED_MEMORY},
     {"ibv_", "Cannot allocate memory", LOCKED_MEMORY},
     {"ibv_", NULL,

@@ -39,6 +39,9 @@ static long read_number(const char *text, const char *end)
     return errno != 0 || stop != end || value > INT_MAX ? -1 : value;
 }
 
+static const char host_letters[] = "abcdefghijklmnopqrstuvwxyz"
+                                   "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.";
+
 bool hvd_info_nccl_file_parse(const char *name, struct hvd_info_nccl_file *file)
 {
     const size_t prefix = strlen(HVD_NCCL_FILE_PREFIX);
@@ -67,7 +70,9 @@ bool hvd_info_nccl_file_parse(const char *name, struct hvd_info_nccl_file *file)
     host++;
     length = (size_t)(pid - host);
     found.pid = read_number(pid + 1, pid + strlen(pid));
-    if (length == 0 || length >= sizeof(found.host) || found.pid < 0) {
+    /* whoever may write to the folder chooses the names of its files */
+    if (length == 0 || length >= sizeof(found.host) || found.pid < 0 ||
+        strspn(host, host_letters) < length) {
         return false;
     }
     memcpy(found.host, host, length);

@@ -121,11 +121,14 @@ static int add_lines(struct hvd_info_nccl_kinds *kinds, int index, FILE *in,
     bool is_rest = false; /* of a line that is longer than the buffer */
     int status = 0;
 
+    /* A crashed node may leave null bytes: also find the end of a line behind them. */
+    memset(line, 1, sizeof(line));
     while (status == 0 && fgets(line, sizeof(line), in) != NULL) {
         if (!is_rest) {
             status = hvd_info_nccl_kinds_add(kinds, index, line, err);
         }
-        is_rest = strchr(line, '\n') == NULL;
+        is_rest = memchr(line, '\n', sizeof(line)) == NULL;
+        memset(line, 1, sizeof(line));
     }
     return status;
 }
