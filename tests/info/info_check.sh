@@ -111,6 +111,12 @@ if [ -n "$hvdrun" ]; then
     two_say pinned_memory_is_copied 0 "^$(hostname): green: gpu_copy: [0-9.e-]* GB/s"
     two_say nvlink_that_is_not_used_is_a_fault 1 \
         "^$(hostname): red: gpu_pair: .* the limit is 100000000: check NVLink" FAKE_GPU_MODEL='NVIDIA A100-SXM4-40GB'
+    two_say facts_are_told_if_nccl_fails 1 "^$(hostname): GPU tensors: can be used" FAKE_NCCL_FAILS=ncclAllReduce
+    two_say a_module_that_is_missing_ends_no_check 0 "^$(hostname): green: allreduce: " HVD_GPU_MODULE=/nonexistent.so "$no_gpu"
+    two_say ranks_that_share_a_gpu_have_no_link 0 "^$(hostname): green: gpu_allreduce: " FAKE_GPU_SHARED=1 \
+        FAKE_GPU_MODEL='NVIDIA A100-SXM4-40GB'
+    ! grep -q 'gpu_pair: ' "$work/out"
+    report $? no_rate_between_them_is_printed
     two_say a_rank_without_a_gpu_ends_no_check 0 "^$(hostname): green: allreduce: " FAKE_GPU_COUNT=0 "$no_gpu"
 fi
 tap_done

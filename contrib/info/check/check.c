@@ -40,6 +40,7 @@ struct facts {
     char *text; /* one fact a line */
     size_t bytes;
     int start_status; /* 0, or the status with which hvd_init would fail */
+    bool has_gpu; /* that hvd can use */
     double values[HVD_INFO_VALUES];
 };
 
@@ -127,6 +128,7 @@ static int collect_facts(const struct check *check, struct facts *facts,
     if (status != 0) {
         return status;
     }
+    facts->has_gpu = gpu_fact == usable;
     out = open_memstream(&facts->text, &facts->bytes);
     if (out == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the facts of this node");
@@ -269,13 +271,13 @@ static int report(const struct check *check, const struct hvd_info_nodes *nodes,
     return status;
 }
 
-/* Reports about this node only; with a cause, that of a failed start: the facts with the
- * node's name, without a verdict. */
+/* Reports about this node only; with a cause, that of the check which has failed: the
+ * facts with the node's name, without a verdict. */
 static int report_own(const struct check *check, const struct facts *facts,
-                      const char *cause, struct hvd_error *err)
+                      const char *failed, const char *cause, struct hvd_error *err)
 {
     const struct hvd_info_finding failure = {.level = HVD_INFO_RED,
-                                             .check = "start",
+                                             .check = failed,
                                              .value = NAN,
                                              .median = NAN,
                                              .limit = NAN,
@@ -385,9 +387,10 @@ static int gather_and_report(const struct check *check,
 /* Measures the cores, links and GPUs of this rank for about as many seconds, together
  * with the other ranks. */
 static int measure(const struct hvd_info_library *library,
-                   const struct hvd_info_nodes *nodes, double seconds, double *values,
-                   struct hvd_error *err)
+                   const struct hvd_info_nodes *nodes, double seconds,
+                   struct facts *facts, struct hvd_error *err)
 {
+    double *values = facts->values;
     struct hvd_info_gpu gpu;
     int status;
 
@@ -398,7 +401,8 @@ static int measure(const struct hvd_info_library *library,
     }
     hvd_info_gpu_open(&gpu, hvd_info_links_local_number(nodes, library->rank()));
     hvd_info_gpu_measure(&gpu, seconds / 16, values);
-    status = hvd_info_links_gpus(library, nodes, &gpu, seconds / 16, values, err);
+    status = hvd_info_links_gpus(library, nodes, &gpu, facts->has_gpu, seconds / 16,
+                                 values, err);
     hvd_info_gpu_close(&gpu);
     return status;
 }
@@ -410,6 +414,7 @@ static int check_job(const struct check *check, struct facts *facts,
     const struct hvd_info_library *library = &check->library;
     double seconds = check->options->seconds > 0 ? check->options->seconds : SECONDS;
     int ranks = library->size();
+    struct hvd_error cause = {0};
     const char **hosts = calloc((size_t)ranks, sizeof(*hosts));
     struct hvd_info_nodes nodes = {0};
     int status;
@@ -422,7 +427,11 @@ static int check_job(const struct check *check, struct facts *facts,
     }
     status = hvd_info_nodes_init(&nodes, hosts, ranks, err);
     if (status == 0 && ranks > 1) { /* a lone rank has nobody to be compared with */
-        status = measure(library, &nodes, seconds, facts->values, err);
+        status = measure(library, &nodes, seconds, facts, &cause);
+        if (status != 0) { /* the ranks may not be able to gather any more */
+            (void)report_own(check, facts, "links", cause.text, err);
+            status = hvd_fail(err, status, "%s", cause.text);
+        }
     }
     if (status == 0) {
         status = gather_and_report(check, &nodes, facts, err);
@@ -440,12 +449,12 @@ static int start_and_check(const struct check *check, struct facts *facts,
     int status;
 
     if (facts->start_status != 0) {
-        status = report_own(check, facts, "hvd.init() would fail here", err);
+        status = report_own(check, facts, "start", "hvd.init() would fail here", err);
         return status == 0 ? hvd_fail(err, HVD_ERR_STATE, "hvd.init() would fail here")
                            : status;
     }
     if (check->library.init(&cause) != 0) {
-        status = report_own(check, facts, cause.text, err);
+        status = report_own(check, facts, "start", cause.text, err);
         return status == 0 ? hvd_fail(err, HVD_ERR_STATE,
                                       "hvd.init() would fail here: %s", cause.text)
                            : status;
@@ -470,7 +479,7 @@ int hvd_info_check(const struct hvd_info_check_options *options, hvd_info_lookup
         status = collect_facts(&check, &facts, err);
     }
     if (status == 0 && options->is_node) {
-        status = report_own(&check, &facts, NULL, err);
+        status = report_own(&check, &facts, NULL, NULL, err);
     } else if (status == 0) {
         status = start_and_check(&check, &facts, err);
     }

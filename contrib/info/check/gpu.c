@@ -24,6 +24,7 @@ static bool load(struct hvd_info_cuda *cuda)
         {"cuDeviceGetCount", &found.device_count},
         {"cuDeviceGet", &found.device_get},
         {"cuDeviceGetName", &found.device_name},
+        {"cuDeviceGetUuid_v2", &found.device_uuid},
         {"cuDevicePrimaryCtxRetain", &found.retain},
         {"cuDevicePrimaryCtxRelease_v2", &found.release},
         {"cuCtxPushCurrent_v2", &found.push},
@@ -71,6 +72,7 @@ void hvd_info_gpu_open(struct hvd_info_gpu *gpu, int number)
     gpu->device = -1;
     if (!load(&gpu->cuda) || gpu->cuda.device_count(&count) != 0 || count <= 0 ||
         gpu->cuda.device_get(&device, number % count) != 0 ||
+        gpu->cuda.device_uuid(gpu->uuid, device) != 0 ||
         gpu->cuda.retain(&context, device) != 0) {
         return;
     }

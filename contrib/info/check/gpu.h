@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 enum {
-    HVD_INFO_GPU_MODEL_BYTES = 64
+    HVD_INFO_GPU_MODEL_BYTES = 64,
+    HVD_INFO_GPU_UUID_BYTES = 16,
 };
 
 /* The functions of the driver that the check calls; types as in cuda.h. */
@@ -16,6 +17,7 @@ struct hvd_info_cuda {
     int (*device_count)(int *count);
     int (*device_get)(int *device, int number);
     int (*device_name)(char *name, int bytes, int device);
+    int (*device_uuid)(char *uuid, int device);
     int (*retain)(void **context, int device);
     int (*release)(int device);
     int (*push)(void *context);
@@ -33,6 +35,7 @@ struct hvd_info_cuda {
 struct hvd_info_gpu {
     struct hvd_info_cuda cuda;
     int device; /* -1: none */
+    char uuid[HVD_INFO_GPU_UUID_BYTES];
 };
 
 /* Writes the model of the first GPU that this process sees, such as "NVIDIA

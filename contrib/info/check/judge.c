@@ -233,7 +233,8 @@ static const struct hvd_info_threshold *nvlink_limits(const struct judge *judge,
     size_t length;
     const char *fact = find_fact(judge->texts[rank], "GPU model", &length);
 
-    return length >= sizeof(before)
+    /* a slice of a GPU has no NVLink */
+    return length >= sizeof(before) && memmem(fact, length, " MIG ", 5) == NULL
                ? hvd_info_thresholds_match(judge->thresholds, "gpu_pair_",
                                            fact + sizeof(before) - 1)
                : NULL;

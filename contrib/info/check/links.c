@@ -248,7 +248,31 @@ static int rank_of(const struct hvd_info_nodes *nodes, int node, int number)
     return rank;
 }
 
-/* Measures all pairs of neighbours of a node at once. *found gets the rate. */
+/* Finds out whether both ranks of the pair have the same GPU. */
+static int compare_gpus(const struct pair *pair, bool *is_shared, struct hvd_error *err)
+{
+    char uuid[HVD_INFO_GPU_UUID_BYTES];
+    bool is_first = pair->library->rank() < pair->peer;
+    int status;
+
+    memcpy(uuid, pair->gpu->uuid, sizeof(uuid));
+    status = is_first ? send_bytes(pair, uuid, sizeof(uuid), err)
+                      : receive_bytes(pair, uuid, sizeof(uuid), err);
+    if (status != 0) {
+        return status;
+    }
+    *is_shared = memcmp(uuid, pair->gpu->uuid, sizeof(uuid)) == 0;
+    memcpy(uuid, pair->gpu->uuid, sizeof(uuid));
+    status = is_first ? receive_bytes(pair, uuid, sizeof(uuid), err)
+                      : send_bytes(pair, uuid, sizeof(uuid), err);
+    if (status == 0 && is_first) {
+        *is_shared = memcmp(uuid, pair->gpu->uuid, sizeof(uuid)) == 0;
+    }
+    return status;
+}
+
+/* Measures all pairs of neighbours of a node at once. *found gets the rate, unless the
+ * two share a GPU. */
 static int measure_local(struct pair *pair, const struct hvd_info_nodes *nodes,
                          double *found, struct hvd_error *err)
 {
@@ -259,9 +283,14 @@ static int measure_local(struct pair *pair, const struct hvd_info_nodes *nodes,
     int status = 0;
 
     if (partner >= 0) {
+        bool is_shared = false;
+
         pair->peer = rank_of(nodes, node, partner);
-        status = run_pair(pair, err);
-        *found = pair->gbs;
+        status = pair->gpu != NULL ? compare_gpus(pair, &is_shared, err) : 0;
+        if (status == 0 && !is_shared) {
+            status = run_pair(pair, err);
+            *found = pair->gbs;
+        }
     }
     return status == 0 ? wait_for_all(pair->library, err) : status;
 }
@@ -374,8 +403,8 @@ static int measure_gpu_allreduce(const struct pair *pair, double *values,
 
 int hvd_info_links_gpus(const struct hvd_info_library *library,
                         const struct hvd_info_nodes *nodes,
-                        const struct hvd_info_gpu *gpu, double budget_s, double *values,
-                        struct hvd_error *err)
+                        const struct hvd_info_gpu *gpu, bool is_usable, double budget_s,
+                        double *values, struct hvd_error *err)
 {
     struct pair pair = {.library = library,
                         .bytes = GPU_BYTES,
@@ -384,7 +413,7 @@ int hvd_info_links_gpus(const struct hvd_info_library *library,
                         .gpu = gpu,
                         .budget_ns = (int64_t)(budget_s * 1e9)};
     bool is_measured = false;
-    int status = all_agree(library, pair.memory != NULL, &is_measured, err);
+    int status = all_agree(library, is_usable && pair.memory != NULL, &is_measured, err);
 
     if (status == 0 && is_measured) {
         /* first, because it also connects the GPUs */

@@ -4,6 +4,8 @@
 #ifndef HVD_INFO_LINKS_H
 #define HVD_INFO_LINKS_H
 
+#include <stdbool.h>
+
 #include "contrib/info/check/fold.h"
 #include "contrib/info/check/gpu.h"
 #include "contrib/info/check/library.h"
@@ -14,12 +16,13 @@ int hvd_info_links(const struct hvd_info_library *library,
                    const struct hvd_info_nodes *nodes, double budget_s, double *values,
                    struct hvd_error *err);
 
-/* The same for GPUs: between two of a node, and an allreduce among all. Collective over
- * the job; measures nothing if a rank has no GPU. */
+/* The same for GPUs: between two of a node, unless they are one GPU, and an allreduce
+ * among all. Collective over the job; measures nothing if a rank has no GPU that hvd can
+ * use. */
 int hvd_info_links_gpus(const struct hvd_info_library *library,
                         const struct hvd_info_nodes *nodes,
-                        const struct hvd_info_gpu *gpu, double budget_s, double *values,
-                        struct hvd_error *err);
+                        const struct hvd_info_gpu *gpu, bool is_usable, double budget_s,
+                        double *values, struct hvd_error *err);
 
 /* Returns the number of this rank among those of its node. */
 int hvd_info_links_local_number(const struct hvd_info_nodes *nodes, int rank);
