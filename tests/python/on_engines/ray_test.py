@@ -136,6 +136,22 @@ class Ray(Base):
         self.assertIsInstance(raised.exception.__cause__, KeyError)
         self.assertEqual([own[0] for own, *_ in self.pair.run(numbers)], [0, 1])
 
+    def test_the_workers_go_on_if_only_one_rank_has_failed(self):
+        def fail(late):
+            import horovod.common.basics as hvd
+            if late:
+                hvd.init()
+            if os.environ['HOROVOD_RANK'] == '1':
+                raise KeyError('nothing of this name')
+
+        for late in (True, False):
+            with self.assertRaisesRegex(RuntimeError, r'^rank 1 on \S+ failed: KeyError'):
+                self.pair.run(fail, args=[late])
+            self.assertEqual([heard for _, _, heard, _ in self.pair.run(numbers)], [[0, 1]] * 2)
+        with self.assertRaisesRegex(RuntimeError, r'^rank 0 on \S+ failed: ZeroDivisionError'):
+            self.pair.execute_single(lambda _: 1 // 0)
+        self.assertEqual([heard for _, _, heard, _ in self.pair.run(numbers)], [[0, 1]] * 2)
+
     def test_the_others_learn_why_a_rank_has_left(self):
         def fail():
             import horovod.common.basics as hvd

@@ -301,6 +301,15 @@ class RayExecutor:
             self._placement.remove()
             self._placement = None
 
+    def _end_job(self, why):
+        """Makes all ranks leave their job, so that the next ``hvd.init()`` starts a new one: the
+        failed ranks have left it, the others have not. Ends the workers if one does not answer."""
+        try:
+            ray.get([worker.leave.remote() for worker in self._workers], timeout=_GRACE_S)
+            self._share_store()
+        except ray.exceptions.RayError:
+            self._end(why)
+
     def _call(self, fn, count=None):
         if not self._workers:
             raise RuntimeError(f'the executor has no workers, because {self._why_none}: call '
@@ -353,6 +362,8 @@ class RayExecutor:
         failure, host = failures[rank], self._hosts[rank]
         if dead or running:
             self._end(f'rank {rank} on {host} failed')
+        else:
+            self._end_job(f'rank {rank} on {host} failed')
         if _has_died(failure):
             reason = ' '.join(str(failure).split()).split(' Some common causes')[0]
             raise WorkerDiedError(f'rank {rank} on {host} died: {reason}') from failure

@@ -43,7 +43,9 @@ class BaseHorovodWorker:
 
     def serve_store(self):
         """Starts the store by which the ranks find each other; returns its address and key. It
-        ends with this actor."""
+        ends with this actor, or when the next one starts."""
+        if self._server:
+            self._server.stop()
         self._server = StoreServer(chosen_address())
         self._server.start()
         host = chosen_address() or ray.util.get_node_ip_address()
@@ -52,6 +54,11 @@ class BaseHorovodWorker:
     def use_store(self, place, key, rank, size):
         """Makes ``hvd.init()`` in this process join the job of this store."""
         stores.keep(stores.Place(RankStore(place, key), rank, size))
+
+    def leave(self):
+        """Leaves the job, if this process is in one: the next ``hvd.init()`` starts a new one."""
+        if basics.is_initialized():
+            basics.leave_after(RuntimeError('another rank has failed'))
 
     def start_executable(self, executable_cls=None, executable_args=None, executable_kwargs=None):
         """Makes the object that ``execute`` hands to functions."""
