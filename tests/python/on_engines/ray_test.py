@@ -152,6 +152,12 @@ class Ray(Base):
             self.pair.execute_single(lambda _: 1 // 0)
         self.assertEqual([heard for _, _, heard, _ in self.pair.run(numbers)], [[0, 1]] * 2)
 
+    def test_sys_exit_is_a_failure_and_not_the_death_of_the_worker(self):
+        executor = self.start(RayExecutor(SETTINGS, min_workers=1, max_workers=1))
+        with self.assertRaisesRegex(RuntimeError, r'^rank 0 on \S+ failed: \w+: SystemExit: 3'):
+            executor.run(sys.exit, args=[3])
+        self.assertEqual(executor.run(os.getenv, args=['HOROVOD_RANK']), ['0'])
+
     def test_the_others_learn_why_a_rank_has_left(self):
         def fail():
             import horovod.common.basics as hvd

@@ -71,7 +71,9 @@ class BaseHorovodWorker:
         would wait for it, because its process lives on."""
         try:
             return func(self.executable)
-        except Exception as failure:
+        except (Exception, SystemExit) as failure:
             if basics.is_initialized():
                 basics.leave_after(failure)
+            if isinstance(failure, SystemExit):  # would end this actor, as if it had died
+                raise RuntimeError(f'SystemExit: {failure}') from failure
             raise
