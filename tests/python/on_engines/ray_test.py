@@ -275,6 +275,9 @@ class Ray(Base):
         wait_until(lambda: ray.available_resources().get('CPU') == free.get('CPU'))
         self.assertEqual(ray.available_resources().get('GPU'), free.get('GPU'))
         self.assertFalse(os.path.exists(f'/proc/{processes[0]}'))
+        with unittest.mock.patch.object(ray, 'get', side_effect=KeyboardInterrupt):
+            with self.assertRaises(KeyboardInterrupt):
+                executor.start()
         groups = ray.util.placement_group_table().values()
         self.assertEqual(sum(group['state'] != 'REMOVED' for group in groups), 1)  # that of `pair`
 

@@ -13,8 +13,10 @@ def create_placement_group(resources_per_bundle, num_bundles, pg_timeout, pg_str
     group = ray.util.placement_group(bundles, strategy=pg_strategy)
     try:
         ray.get(group.ready(), timeout=pg_timeout)
-    except ray.exceptions.GetTimeoutError:
+    except BaseException as failure:  # also an interrupt such as Ctrl-C
         ray.util.remove_placement_group(group)
+        if not isinstance(failure, ray.exceptions.GetTimeoutError):
+            raise
         spread = ', each on a node of its own' if pg_strategy == 'STRICT_SPREAD' else ''
         raise TimeoutError(
             f'Ray did not reserve {num_bundles} times {resources_per_bundle}{spread} within '
