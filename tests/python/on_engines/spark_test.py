@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 
 import horovod.spark
 from horovod.common.absent import AbsentModuleError
+from horovod.runner import keyed_channel
 from horovod.spark import runner
 
 # Variables that a rank needs; executors inherit nothing from the driver.
@@ -88,6 +89,25 @@ class Spark(unittest.TestCase):
                           (lambda: sys.exit(3), 'SystemExit: 3\n')):
             with self.assertRaisesRegex(RuntimeError, rf'^rank 1 on \S+ failed: {text}'):
                 horovod.spark.run(fail, (end,), num_proc=2)
+
+    def test_secrets_reach_the_ranks_through_spark_alone(self):
+        def ask():
+            import horovod.common.basics as hvd
+            hvd.init()
+            return os.environ['HVD_SECRET'] == secret
+
+        secret, sent, send = '0123456789abcdef' * 4, [], keyed_channel.Channel.send
+
+        def record(channel, message):
+            sent.append(repr(message))
+            send(channel, message)
+
+        for place, options in (({}, {'env': {'HVD_SECRET': secret}}), ({'HVD_SECRET': secret}, {})):
+            with unittest.mock.patch.object(keyed_channel.Channel, 'send', record), \
+                    unittest.mock.patch.dict(os.environ, place):
+                self.assertEqual(horovod.spark.run(ask, num_proc=2, **options), [True, True])
+        self.assertEqual(sum('HOROVOD_RANK' in each for each in sent), 4)
+        self.assertFalse([each for each in sent if secret in each or 'SECRET' in each])
 
     def test_a_dead_process_ends_the_run_and_the_session_goes_on(self):
         def die():

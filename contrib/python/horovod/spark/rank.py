@@ -26,11 +26,12 @@ from horovod.spark.task import gpu_addresses
 
 
 class Start(NamedTuple):
-    """How a task starts its rank."""
+    """How a task starts its rank. Contains no secret, because the driver sends it in clear text:
+    those are in the task, which Spark ships."""
     rank: int
     size: int
     variables: dict
-    store: tuple  # the address and the key of the StoreServer
+    store: tuple  # the address of the StoreServer
 
 
 class _Lines(io.TextIOBase):
@@ -65,10 +66,10 @@ def _variables(values):
         os.environ.update(before)
 
 
-def _call(function, start):
+def _call(function, start, store_key):
     """Calls the function as a rank; returns the last message to the driver."""
     try:
-        stores.keep(stores.Place(RankStore(*start.store), start.rank, start.size))
+        stores.keep(stores.Place(RankStore(start.store, store_key), start.rank, start.size))
         return 'result', cloudpickle.dumps(function())
     except (Exception, SystemExit) as failure:
         if basics.is_initialized():
@@ -81,8 +82,9 @@ def _call(function, start):
         stores.forget()
 
 
-def run_task(place, key, function):
-    """Runs the rank of this Spark task for the driver at this address."""
+def run_task(place, key, store_key, secret, function):
+    """Runs the rank of this Spark task for the driver at this address. key, store_key, secret: of
+    the driver's server, of the store, and of the job."""
     with connect(place, key) as channel:
         channel.send((TaskContext.get().partitionId(), numbering.this_node(), gpu_addresses()))
         start = channel.recv()
@@ -94,8 +96,8 @@ def run_task(place, key, function):
             with lock:
                 channel.send(message)
 
-        with _variables(start.variables), \
+        with _variables({**start.variables, 'HVD_SECRET': secret}), \
                 contextlib.redirect_stdout(_Lines(send, 'stdout', sys.stdout)), \
                 contextlib.redirect_stderr(_Lines(send, 'stderr', sys.stderr)):
-            answer = _call(function, start)
+            answer = _call(function, start, store_key)
         send(answer)

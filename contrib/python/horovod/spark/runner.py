@@ -70,7 +70,8 @@ class _Run:
         self._changed = threading.Condition()
         self._store = StoreServer(address)
         self._server = KeyedServer(address, self._talk)
-        self._store_place = (host, self._store.port), self._store.key
+        self._store_place = host, self._store.port
+        self.store_key = self._store.key
         self.place, self.key = (host, self._server.port), self._server.key
 
     def __enter__(self):
@@ -208,28 +209,30 @@ def run(fn, args=(), kwargs=None, num_proc=None, start_timeout=None, use_mpi=Non
                            'session')
     if start_timeout is None:
         start_timeout = int(os.environ.get('HOROVOD_SPARK_START_TIMEOUT', 600))
-    variables = {'HVD_START_TIMEOUT': str(max(1, int(start_timeout))),
-                 # The store's messages are authenticated, but not encrypted.
-                 'HVD_SECRET': os.environ.get('HVD_SECRET') or secrets.token_hex(32)}
+    variables = {'HVD_START_TIMEOUT': str(max(1, int(start_timeout)))}
     if nics:
         variables['HVD_IFACE'] = next(iter(nics))
     variables.update({name: str(value) for name, value in (env or {}).items()})
+    secret = variables.pop('HVD_SECRET', '') or os.environ.get('HVD_SECRET')
     address = chosen_address(list(nics) if nics else None)
     size = num_proc or context.defaultParallelism
     started = _Run(size, variables,
                    _Output(stdout, stderr, prefix_output_with_timestamp),
                    address or context.getConf().get('spark.driver.host'), address)
     with started:
-        return _run_job(context, started, size,
-                        functools.partial(fn, *args, **(kwargs or {})), start_timeout)
+        # Spark ships the secrets with the function, encrypted if it is configured so. The messages
+        # of the servers are authenticated, but not encrypted.
+        task = functools.partial(run_task, started.place, started.key, started.store_key,
+                                 secret or secrets.token_hex(32),
+                                 functools.partial(fn, *args, **(kwargs or {})))
+        return _run_job(context, started, size, task, start_timeout)
 
 
-def _run_job(context, started, size, function, start_timeout):
+def _run_job(context, started, size, task, start_timeout):
     group = f'horovod.spark.run {os.getpid()}.{next(_numbers)}'
     problems = []  # the exception of Spark's job, if there is one
     job = threading.Thread(target=_run_stage, daemon=True, args=(
-        context, group, size, functools.partial(run_task, started.place, started.key, function),
-        problems, started.note_end_of_job))
+        context, group, size, task, problems, started.note_end_of_job))
     job.start()
     is_good = False
     try:
