@@ -37,6 +37,20 @@ def numbers(word, other=None):
     return own, told, allgather_object(hvd.rank()), word, other, os.environ.get('OF_TEST')
 
 
+class Output(unittest.TestCase):
+
+    def test_a_line_that_cannot_be_printed_is_no_failure(self):
+        file = io.BytesIO()
+        stream = io.TextIOWrapper(file, encoding='ascii', write_through=True)
+        output = runner._Output(stream, stream, False)
+        output.write(0, 'stdout', 'one\nm\xfcde\ntwo\n')
+        self.assertEqual(file.getvalue().splitlines(), [b'[0]<stdout>:one', b'[0]<stdout>:two'])
+        stream.close()
+        output.write(0, 'stdout', 'three\n')
+        full = unittest.mock.Mock(write=unittest.mock.Mock(side_effect=OSError('no space left')))
+        runner._Output(full, full, False).write(0, 'stdout', 'one\n')
+
+
 @unittest.skipUnless(shutil.which('java') or 'JAVA_HOME' in os.environ,
                      'there is no java: apt-get install default-jre-headless')
 class Spark(unittest.TestCase):

@@ -5,6 +5,7 @@ The tasks are one barrier stage, so Spark starts all of them or none. Each keeps
 driver while its rank runs: its end without an answer is the death of the rank.
 """
 
+import contextlib
 import functools
 import itertools
 import os
@@ -32,7 +33,8 @@ _numbers = itertools.count()
 
 
 class _Output:
-    """Prints the lines of the ranks, each with its rank, as ``[0]<stdout>:``."""
+    """Prints the lines of the ranks, each with its rank, as ``[0]<stdout>:``. Lines that cannot be
+    printed are lost: that is no reason to end a training."""
 
     def __init__(self, stdout, stderr, has_time):
         self._streams = {'stdout': stdout or sys.stdout, 'stderr': stderr or sys.stderr}
@@ -46,7 +48,8 @@ class _Output:
             self._parts[rank, name] = rest
             for line in lines:
                 when = f'{time.ctime()}' if self._has_time else ''
-                self._streams[name].write(f'{when}[{rank}]<{name}>:{line}\n')
+                with contextlib.suppress(OSError, ValueError):  # closed, or not of its encoding
+                    self._streams[name].write(f'{when}[{rank}]<{name}>:{line}\n')
 
     def finish(self, rank):
         """Prints the last line of a rank if it has no end."""
