@@ -19,6 +19,7 @@ import horovod.spark
 from horovod.common.absent import AbsentModuleError
 from horovod.runner import keyed_channel
 from horovod.spark import runner
+from horovod.spark.rank import _Lines, _Messages
 
 # Variables that a rank needs; executors inherit nothing from the driver.
 PASSED_ON = ('PYTHONPATH', 'HVD_LIBRARY', 'OMP_NUM_THREADS', 'PYTHONDONTWRITEBYTECODE')
@@ -49,6 +50,25 @@ class Output(unittest.TestCase):
         output.write(0, 'stdout', 'three\n')
         full = unittest.mock.Mock(write=unittest.mock.Mock(side_effect=OSError('no space left')))
         runner._Output(full, full, False).write(0, 'stdout', 'one\n')
+
+
+class Lines(unittest.TestCase):
+
+    def test_lines_after_the_run_and_within_another_go_to_the_own_stream(self):
+        class Channel:
+            def send(self, message):
+                sent.append(message)
+                print('of a signal handler', file=lines)
+
+        sent, own = [], tempfile.TemporaryFile('w+')
+        self.addCleanup(own.close)
+        messages = _Messages(Channel())
+        lines = _Lines(messages.send, 'stdout', own)
+        self.assertEqual((lines.write('one'), lines.fileno()), (3, own.fileno()))
+        messages.end()
+        self.assertEqual(lines.write('two'), 3)
+        own.seek(0)
+        self.assertEqual((sent, own.read()), ([('stdout', 'one')], 'of a signal handler\ntwo'))
 
 
 @unittest.skipUnless(shutil.which('java') or 'JAVA_HOME' in os.environ,

@@ -34,20 +34,48 @@ class Start(NamedTuple):
     store: tuple  # the address of the StoreServer
 
 
+class _Messages:
+    """Sends the messages of all threads to the driver, until ``end``."""
+
+    def __init__(self, channel):
+        self._channel = channel
+        self._lock = threading.RLock()
+        self._is_sending = self._has_ended = False
+
+    def send(self, message):
+        """Returns whether the message was sent: not after the end, nor from a signal handler or a
+        finalizer that has interrupted another message of this thread."""
+        with self._lock:
+            if self._has_ended or self._is_sending:
+                return False
+            self._is_sending = True
+            try:
+                self._channel.send(message)
+            finally:
+                self._is_sending = False
+            return True
+
+    def end(self):
+        with self._lock:
+            self._has_ended = True
+
+
 class _Lines(io.TextIOBase):
     """An output of the rank that goes to the driver. The output of a forked child, such as a worker
-    of a DataLoader, stays on this node."""
+    of a DataLoader, stays on this node, and so does that of a logging handler that outlives the
+    run, because Spark uses the process again."""
 
     def __init__(self, send, name, own):
         self._send, self._name, self._own = send, name, own
         self._pid = os.getpid()
 
     def write(self, text):
-        if os.getpid() != self._pid:
-            return self._own.write(text)
-        if text:
-            self._send((self._name, text))
+        if text and (os.getpid() != self._pid or not self._send((self._name, text))):
+            self._own.write(text)
         return len(text)
+
+    def fileno(self):
+        return self._own.fileno()
 
     def flush(self):
         self._own.flush()
@@ -90,14 +118,12 @@ def run_task(place, key, store_key, secret, function):
         start = channel.recv()
         if start is None:
             raise RuntimeError('Spark has started this task again, but its run has failed before')
-        lock = threading.Lock()
-
-        def send(message):
-            with lock:
-                channel.send(message)
-
-        with _variables({**start.variables, 'HVD_SECRET': secret}), \
-                contextlib.redirect_stdout(_Lines(send, 'stdout', sys.stdout)), \
-                contextlib.redirect_stderr(_Lines(send, 'stderr', sys.stderr)):
-            answer = _call(function, start, store_key)
-        send(answer)
+        messages = _Messages(channel)
+        try:
+            with _variables({**start.variables, 'HVD_SECRET': secret}), \
+                    contextlib.redirect_stdout(_Lines(messages.send, 'stdout', sys.stdout)), \
+                    contextlib.redirect_stderr(_Lines(messages.send, 'stderr', sys.stderr)):
+                answer = _call(function, start, store_key)
+            messages.send(answer)
+        finally:
+            messages.end()
