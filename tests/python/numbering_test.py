@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How ranks in Ray and Spark are numbered, and the store by which they find each other."""
+"""How ranks in Ray and Spark are numbered, and the stores by which ranks find each other."""
 
 import datetime
+import os
+import tempfile
 import threading
 import unittest
 
+from horovod.common.file_store import FileStore
 from horovod.runner import numbering
 from horovod.runner.rank_store import RankStore, StoreServer
 
@@ -54,6 +57,18 @@ class Store(unittest.TestCase):
         thread.start()
         self.store.set('late', b'')
         thread.join()
+
+    def test_a_folder_stays_the_one_that_was_checked(self):
+        with tempfile.TemporaryDirectory(prefix='hvd-test-') as folder:
+            place, moved = os.path.join(folder, 'store'), os.path.join(folder, 'moved')
+            store = FileStore(place)
+            os.rename(place, moved)
+            os.mkdir(place)
+            self.assertFalse(store.check(['a/b']))
+            store.set('a/b', b'one')
+            self.assertEqual((store.check(['a/b']), store.get('a/b')), (True, b'one'))
+            self.assertEqual([store.add('n', 1), store.add('n', 4)], [1, 5])
+            self.assertEqual((os.listdir(place), sorted(os.listdir(moved))), ([], ['a_b', 'n']))
 
     def test_a_stranger_without_the_key_is_rejected(self):
         stranger = RankStore(('127.0.0.1', self.server.port), bytes(32))

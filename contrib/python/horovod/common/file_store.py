@@ -6,6 +6,7 @@ launcher, such as TF_CONFIG under YARN."""
 import json
 import os
 import stat
+import time
 
 # Variables with the rank and the number of ranks; the first pair that is set decides.
 _PAIRS = (
@@ -18,6 +19,9 @@ _PAIRS = (
     ('SLURM_PROCID', 'SLURM_STEP_NUM_TASKS'),
 )
 _TYPES = ('chief', 'master', 'worker')  # the tasks that become ranks, in this order
+
+# Seconds that a rank sleeps after it has looked for a file in vain.
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
 
 def _whole(name, text):
@@ -71,40 +75,71 @@ def find_rank():
     return None
 
 
+def _name(key):
+    return key.replace('/', '_')
+
+
 class FileStore:
     """A store of files in a folder, with those methods of torch's stores that hvd calls. Each key
     has one writer."""
 
     def __init__(self, folder):
-        self._folder = os.path.abspath(folder)
-        os.makedirs(self._folder, mode=0o700, exist_ok=True)
-        status = os.stat(self._folder)
+        """Opens the folder and checks what was opened: the name may stand for another one later."""
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._pause = _SHORTEST_PAUSE
+        status = os.fstat(self._folder)
         if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            os.close(self._folder)
+            self._folder = None
             raise ValueError(f'HVD_STORE is {folder}: expected a folder of your own, to which nobody '
                              'else can write')
 
-    def _path(self, key):
-        return os.path.join(self._folder, key.replace('/', '_'))
+    def __del__(self):
+        if getattr(self, '_folder', None) is not None:
+            os.close(self._folder)
+
+    def _open(self, name, flags):
+        return os.open(name, flags, 0o600, dir_fd=self._folder)
 
     def set(self, key, value):
         """Writes a new file and renames it: other ranks see a complete file or none. Only the user
         can read it, because the values of rank 0 contain the secret of the job."""
-        unfinished = f'{self._path(key)}.new'
-        with open(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), 'wb') as file:
+        name = _name(key)
+        unfinished = f'{name}.new'
+        with open(unfinished, 'wb', opener=lambda path, _: self._open(
+                path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)) as file:
             file.write(value)
             file.flush()
             os.fsync(file.fileno())
-        os.rename(unfinished, self._path(key))
+        os.rename(unfinished, name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
 
     def get(self, key):
-        with open(self._path(key), 'rb') as file:
+        with open(_name(key), 'rb', opener=self._open) as file:
             return file.read()
 
     def add(self, key, number):
-        total = number + (int(self.get(key)) if self.check([key]) else 0)
+        total = number + (int(self.get(key)) if self._has([key]) else 0)
         self.set(key, str(total).encode())
         return total
 
+    def _has(self, keys):
+        names = os.listdir(self._folder)  # makes NFS look for new files
+        return all(_name(key) in names or self._is_file(_name(key)) for key in keys)
+
+    def _is_file(self, name):
+        try:
+            os.stat(name, dir_fd=self._folder)
+        except FileNotFoundError:
+            return False
+        return True
+
     def check(self, keys):
-        os.listdir(self._folder)  # makes NFS look for new files
-        return all(os.path.exists(self._path(key)) for key in keys)
+        """Whether all keys are there. Sleeps after a miss, longer each time: the ranks of a large
+        job would load the file system otherwise."""
+        if self._has(keys):
+            self._pause = _SHORTEST_PAUSE
+            return True
+        time.sleep(self._pause)
+        self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+        return False
