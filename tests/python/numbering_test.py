@@ -29,6 +29,7 @@ class Numbering(unittest.TestCase):
     def test_a_rank_sees_the_gpus_of_its_node_in_the_order_of_local_ranks(self):
         self.assertEqual(numbering.visible_gpus('abab', [[3], [0], [1], ['GPU-5']]),
                          ['3,1', '0,GPU-5', '3,1', '0,GPU-5'])
+        self.assertEqual(numbering.visible_gpus('aaa', [[0], [0], [1]]), ['0,1'] * 3)
 
     def test_this_node_is_known_by_its_name_and_boot(self):
         self.assertRegex(numbering.this_node(), r'^\S+ [0-9a-f-]{36}$')

@@ -44,8 +44,9 @@ def variables(nodes):
 def visible_gpus(nodes, gpus):
     """Returns for each rank the value of CUDA_VISIBLE_DEVICES: the GPUs of all ranks on its node, in
     the order of the local ranks, so that ``hvd.local_rank()`` is the index of the rank's GPU if each
-    rank has one. gpus: the numbers of each rank's GPUs."""
+    rank has one. A GPU that ranks share is named once: CUDA sees none if one is named twice. gpus:
+    the numbers of each rank's GPUs."""
     seen = {}
     for node, own in zip(nodes, gpus):
         seen.setdefault(node, []).extend(map(str, own))
-    return [','.join(seen[node]) for node in nodes]
+    return [','.join(dict.fromkeys(seen[node])) for node in nodes]
