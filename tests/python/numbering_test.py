@@ -8,7 +8,7 @@ import threading
 import unittest
 
 from horovod.common.file_store import FileStore
-from horovod.runner import numbering
+from horovod.runner import interfaces, numbering
 from horovod.runner.rank_store import RankStore, StoreServer
 
 
@@ -33,6 +33,18 @@ class Numbering(unittest.TestCase):
 
     def test_this_node_is_known_by_its_name_and_boot(self):
         self.assertRegex(numbering.this_node(), r'^\S+ [0-9a-f-]{36}$')
+
+
+class Interfaces(unittest.TestCase):
+
+    def test_names_come_as_text_in_a_list_or_in_a_set(self):
+        for given, names in (('b', ['b']), (['b', 'a'], ['b', 'a']), ({'b', 'a', 'c'}, ['a', 'b', 'c']), (None, [])):
+            self.assertEqual(interfaces.listed(given), names)
+
+    def test_the_first_interface_that_exists_is_used(self):
+        self.assertEqual(interfaces.first_address(['none0', 'lo', 'none1']), '127.0.0.1')
+        with self.assertRaisesRegex(ValueError, "'none1' has no IPv4 address"):
+            interfaces.first_address(['none0', 'none1'])
 
 
 class Store(unittest.TestCase):

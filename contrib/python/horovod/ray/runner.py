@@ -19,6 +19,7 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.ray.strategy import Placement
 from horovod.ray.worker import BaseHorovodWorker
 from horovod.runner import numbering
+from horovod.runner.interfaces import listed
 
 # After the first failure of a rank, the seconds that the others have to end. They learn of it in
 # their next collective; a rank that computes longer is killed.
@@ -161,7 +162,7 @@ class RayExecutor:
 
         timeout_s: how many seconds ``hvd.init()`` waits for the other ranks.
         placement_group_timeout_s: how many seconds ``start`` waits for the resources.
-        nics: names of network interfaces, the first of which ranks use.
+        nics: names of network interfaces, which the ranks use; each node has them.
         ssh_identity_file, ssh_str: without effect, because Ray starts the ranks.
         """
         del ssh_str
@@ -248,7 +249,7 @@ class RayExecutor:
         common = {'HVD_SECRET': os.environ.get('HVD_SECRET') or secrets.token_hex(32),
                   'HVD_START_TIMEOUT': self.settings.timeout_s}
         if self.settings.nics:
-            common['HVD_IFACE'] = next(iter(self.settings.nics))
+            common['HVD_IFACE'] = ','.join(listed(self.settings.nics))
         numbered = numbering.variables(self._nodes)
         if self.params.use_gpu:
             gpus = ray.get([worker.get_gpu_ids.remote() for worker in self._workers])

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The network interface and the ports that the user has chosen for the connections of a job."""
 
+import contextlib
 import errno
 import fcntl
 import os
@@ -37,6 +38,22 @@ def chosen_address(names=None):
     except OSError as error:
         raise ValueError(f"network interface '{name}' has no IPv4 address on {socket.gethostname()} "
                          f'({error.strerror}): name one that has first in {source}') from None
+
+
+def listed(names):
+    """Returns names of interfaces as a list: one name, or a list or a set of them."""
+    if isinstance(names, str):
+        return [names]
+    return sorted(names) if isinstance(names, (set, frozenset)) else list(names or ())
+
+
+def first_address(names):
+    """Returns the IPv4 address of the first of these interfaces that has one; without names, that
+    of chosen_address. ValueError if none has."""
+    for name in names[:-1]:
+        with contextlib.suppress(ValueError):
+            return chosen_address([name])
+    return chosen_address(names[-1:])
 
 
 def on_chosen_port(bind):

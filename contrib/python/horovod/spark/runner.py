@@ -19,7 +19,7 @@ import pyspark
 
 from horovod.common.arguments import wrong_type
 from horovod.runner import numbering
-from horovod.runner.interfaces import chosen_address
+from horovod.runner.interfaces import first_address, listed
 from horovod.runner.keyed_server import KeyedServer
 from horovod.runner.rank_store import StoreServer
 from horovod.spark.rank import Start, run_task
@@ -193,7 +193,7 @@ def run(fn, args=(), kwargs=None, num_proc=None, start_timeout=None, use_mpi=Non
         HOROVOD_SPARK_START_TIMEOUT, or 600.
     env: variables of the ranks, beside those of Spark's executors.
     stdout, stderr: where to print what the ranks print; the default is that of this process.
-    nics: names of network interfaces, the first of which is used.
+    nics: names of network interfaces, which the ranks use; the driver uses the first that it has.
     prefix_output_with_timestamp: whether each line of the ranks begins with the time.
     use_mpi, use_gloo, extra_mpi_args, verbose: without effect.
 
@@ -214,10 +214,10 @@ def run(fn, args=(), kwargs=None, num_proc=None, start_timeout=None, use_mpi=Non
         start_timeout = int(os.environ.get('HOROVOD_SPARK_START_TIMEOUT', 600))
     variables = {'HVD_START_TIMEOUT': str(max(1, int(start_timeout)))}
     if nics:
-        variables['HVD_IFACE'] = next(iter(nics))
+        variables['HVD_IFACE'] = ','.join(listed(nics))
     variables.update({name: str(value) for name, value in (env or {}).items()})
     secret = variables.pop('HVD_SECRET', '') or os.environ.get('HVD_SECRET')
-    address = chosen_address(list(nics) if nics else None)
+    address = first_address(listed(nics))
     size = num_proc or context.defaultParallelism
     started = _Run(size, variables,
                    _Output(stdout, stderr, prefix_output_with_timestamp),
