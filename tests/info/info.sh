@@ -104,6 +104,10 @@ sed -i 's/^{"ph": "X".*/&\n{"ph": "X", "name": "1", "ts": 150, "pid": 1, "dur": 
 says a_timeline_without_its_end_is_read \
     "$work/timeline.html: Rank 1 on a node was the last in 1 of 1 tensors, by 50 us; the job lost 50 % of its time waiting for it." \
     "$info" --timeline "$work/timeline"
+printf '{"ph": "X", "name": "1", "ts' >>"$work/timeline"
+says a_timeline_that_ends_within_an_event_is_read \
+    "$work/timeline.html: Rank 1 on a node was the last in 1 of 1 tensors, by 50 us; the job lost 50 % of its time waiting for it." \
+    "$info" --timeline "$work/timeline"
 
 says help_goes_to_standard_output "usage: hvd-info [options]" "$info" --help
 says version_is_printed "$("$info" --version)" "$info" --version

@@ -24,15 +24,16 @@ def fail(text):
 
 
 def read_events(path):
-    """Returns the events. A job that was killed may have left the file without its end."""
+    """Returns the events. A job that was killed may have left the file without its end, and the last event cut."""
     try:
         with open(path, encoding='utf-8') as file:
             text = file.read().rstrip().rstrip(',')
     except (OSError, UnicodeDecodeError) as error:
         fail(f'cannot read {path}: {getattr(error, "strerror", None) or "it is not text"}')
-    for ending in ('', ']'):
+    whole = text[:text.rfind('},') + 1]
+    for attempt in (text, text + ']', *([whole + ']'] if whole else [])):
         try:
-            events = json.loads(text + ending)
+            events = json.loads(attempt)
         except json.JSONDecodeError as error:
             wrong = error
             continue
