@@ -217,6 +217,10 @@ class Ray(Base):
             with self.assertRaisesRegex(ValueError, text):
                 RayExecutor(SETTINGS, **options)
 
+    def test_settings_have_the_names_of_horovod(self):
+        settings = runner.MiniSettings(key='one', ssh_port=22, timeout_s=7)
+        self.assertLessEqual(settings.start_timeout.remaining(), 7)
+
     def test_missing_modules_name_the_executor(self):
         with self.assertRaisesRegex(AbsentModuleError, 'horovod.ray.elastic_v2: .*RayExecutor'):
             importlib.import_module('horovod.ray.elastic_v2')

@@ -19,6 +19,7 @@ from horovod.common.exceptions import HorovodInternalError
 from horovod.ray.strategy import Placement
 from horovod.ray.worker import BaseHorovodWorker
 from horovod.runner import numbering
+from horovod.runner.common.util.timeout import Timeout
 from horovod.runner.interfaces import listed
 
 # After the first failure of a rank, the seconds that the others have to end. They learn of it in
@@ -31,10 +32,17 @@ class MiniSettings:
     """The settings of an executor, made by ``RayExecutor.create_settings``."""
     nics: Optional[set] = None
     verbose: int = 1
+    key: Optional[str] = None  # without effect: each store has a key of its own
+    ssh_port: Optional[int] = None  # without effect: Ray starts the ranks
     ssh_identity_file: Optional[str] = None
     timeout_s: int = 30
     placement_group_timeout_s: int = 100
     elastic: bool = False
+
+    @property
+    def start_timeout(self):
+        """Returns the time limit of ``hvd.init()``, from now on."""
+        return Timeout(self.timeout_s, 'Timed out waiting for {activity}')
 
 
 class WorkerDiedError(RuntimeError):
