@@ -58,9 +58,13 @@
   const cell = (layer, rank, column) => layers[layer][rank * time.count + column];
   const spans = time.ended_us.map((end, i) => Math.max(0, end - (i > 0 ? time.ended_us[i - 1] : 0)));
 
+  function plural(unit) {
+    return unit + (unit.endsWith('ch') ? 'es' : 's');
+  }
+
   function stepsOf(column) {
     const first = column * time.width, last = first + time.width - 1;
-    return first === last ? `${time.unit} ${first}` : `${time.unit}${time.unit.endsWith('ch') ? 'es' : 's'} ${first}-${last}`;
+    return first === last ? `${time.unit} ${first}` : `${plural(time.unit)} ${first}-${last}`;
   }
 
   // Returns the three parts of a column, for a rank or (-1) on average, in microseconds per step.
@@ -417,7 +421,7 @@
   if (typeof d3 === 'undefined') notes.push('This hvd was built without D3, so the page has no charts: see the page observe.md of hvd.');
   at('notes').textContent = notes.join(' ');
   for (const each of document.querySelectorAll('.unit')) {
-    each.textContent = time.width > 1 ? `${time.width} ${time.unit === 'batch' ? 'batches' : 'steps'}` : `a ${time.unit}`;
+    each.textContent = time.width > 1 ? `${time.width} ${plural(time.unit)}` : `a ${time.unit}`;
   }
   if (hasCharts) {
     at('heat').hidden = at('split').hidden = false;
