@@ -168,8 +168,8 @@ class _Run:
         return [pickle.loads(self._answers[rank][1]) for rank in range(self._size)]
 
     def failure(self):
-        """Returns the text of the failure that caused the others: of a rank that died, or of the
-        first exception that is not the error of a collective. None if no rank has failed."""
+        """Returns the text of the failure that caused the others: the first exception that is not
+        the error of a collective, or else a rank that died. None if no rank has failed."""
         failed = [(rank, *answer) for rank, answer in self._answers.items()
                   if answer[0] != 'result']
         dead = [each for each in failed if each[1] == 'death']
