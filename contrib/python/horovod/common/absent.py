@@ -31,7 +31,7 @@ _INSTEAD = {
     'horovod.runner.task': _JOBS,
     'horovod.runner.task_fn': _JOBS,
     'horovod.runner.util.cache': 'hvdrun keeps no results of checks',
-    'horovod.runner.util.lsf': 'under LSF, mpirun or jsrun starts the ranks',
+    'horovod.runner.util.lsf': 'under LSF, hvdrun starts the ranks, and jsrun where LSF has it',
     'horovod.runner.util.network': 'hvdrun --network-interfaces chooses the interfaces',
     'horovod.runner.util.remote': _JOBS,
     'horovod.runner.util.streams': 'use subprocess.PIPE',

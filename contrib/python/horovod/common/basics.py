@@ -46,9 +46,11 @@ class HorovodBasics:
             communicator as ``comm``.
         store: for processes that no launcher of hvd started: the store through which the ranks
             find each other. A store of torch.distributed, or an object with the same methods
-            set, get, add and wait. Under torchrun the default is torchrun's own store.
+            set, get, add and wait. The default is the store of the last start; under torchrun,
+            torchrun's own store; with HVD_STORE, that folder.
         rank, size: with a store, the rank of this process and the number of ranks. The defaults
-            are the environment variables RANK and WORLD_SIZE.
+            are the environment variables RANK and WORLD_SIZE, or those of another launcher that
+            tells both: see launchers.md.
 
         Raises ValueError, with the reason, if the job cannot start or an argument is wrong.
         """
