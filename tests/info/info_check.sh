@@ -56,6 +56,13 @@ says hidden_gpus_are_not_asked_for 0 "^verdict: good" LD_LIBRARY_PATH="$fakes" "
 says usable_gpu_is_reported 0 "^GPU tensors: can be used$" LD_LIBRARY_PATH="$fakes"
 says driver_and_its_version_are_printed 0 "^CUDA driver: 12040, .*libcuda.so.1" LD_LIBRARY_PATH="$fakes"
 says nccl_and_its_version_are_printed 0 "^NCCL: 21803, .*libnccl.so.2" LD_LIBRARY_PATH="$fakes"
+mkdir "$work/bin"
+printf '#!/bin/sh\necho slurm 99.05.1\n' >"$work/bin/scontrol"
+printf '#!/bin/sh\nexit 1\n' >"$work/bin/python"
+printf '#!/bin/sh\nexec /usr/bin/python3 "$@"\n' >"$work/bin/python3"
+chmod a+x "$work"/bin/*
+says slurm_is_named_in_a_job 0 "^Slurm: 99.05.1$" PATH="$work/bin:$PATH" SLURM_JOB_ID=1
+says the_second_python_is_asked 0 "^Python: 3[.0-9]*\( with .*\)*$" PATH="$work/bin:$PATH"
 says devices_are_counted 0 "^GPUs that this process sees: 3" LD_LIBRARY_PATH="$fakes" FAKE_GPU_COUNT=3
 says missing_device_is_reported 0 "^GPUs: unusable: cuInit failed" LD_LIBRARY_PATH="$fakes" "$no_gpu" FAKE_GPU_COUNT=0
 says old_nccl_is_unusable 0 "^NCCL: unusable, $old/.* returned version 2604 .*, but 2.7 or later is needed: .* HVD_NCCL_LIBRARY" \

@@ -17,6 +17,7 @@
 #include "contrib/info/check/library.h"
 #include "contrib/info/check/links.h"
 #include "contrib/info/check/node.h"
+#include "contrib/info/check/programs.h"
 #include "contrib/info/check/report.h"
 #include "contrib/info/check/values.h"
 #include "contrib/info/check/variables.h"
@@ -144,6 +145,7 @@ static int collect_facts(const struct check *check, struct facts *facts,
               out);
     }
     hvd_info_node_read(check->lookup, facts->values, out);
+    hvd_info_programs_print(check->lookup, out);
     hvd_info_gpu_model(model);
     if (model[0] != '\0') {
         fprintf(out, "GPU model: %s\n", model);

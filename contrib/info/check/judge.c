@@ -58,8 +58,8 @@ static const struct rule {
 };
 
 static const char *const subjects[] = {
-    "hvd", "kernel", "GPU model",     "CUDA driver", "NCCL",
-    "UCX", "start",  "between nodes", "kernels",
+    "hvd",  "kernel", "Slurm", "Python",        "GPU model", "CUDA driver",
+    "NCCL", "UCX",    "start", "between nodes", "kernels",
 };
 
 /* A value, and where it was found. */
