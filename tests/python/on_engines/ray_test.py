@@ -262,6 +262,37 @@ class Ray(Base):
         with self.assertRaisesRegex(TimeoutError, 'but min_workers is 50'):
             self.start(executor)
 
+    def test_a_death_during_the_new_start_counts_as_one_more(self):
+        marker = os.path.join(self.folder, 'died once')
+
+        def die_once():
+            if not os.path.exists(marker):
+                open(marker, 'w').close()
+                os._exit(1)
+            return os.environ['HOROVOD_RANK']
+
+        executor = self.start(RayExecutor(SETTINGS, min_workers=1, max_workers=1, reset_limit=2))
+        place_ranks, deaths = executor._place_ranks, [ray.exceptions.RayActorError()]
+
+        def die_at_first(workers):
+            place_ranks(workers)
+            if deaths:
+                raise deaths.pop()
+
+        with unittest.mock.patch.object(executor, '_place_ranks', die_at_first):
+            self.assertEqual(executor.run(die_once), ['0'])
+        self.assertEqual(executor._elastic.resets, 2)
+        executor.shutdown()
+        deaths.append(ray.exceptions.RayActorError())
+        with unittest.mock.patch.object(executor, '_place_ranks', die_at_first):
+            with self.assertRaisesRegex(runner.WorkerDiedError, '^a worker died while it started: '):
+                executor.start()
+
+    def test_an_elastic_executor_starts_beside_others(self):
+        settings = RayExecutor.create_settings(timeout_s=100, placement_group_timeout_s=10)
+        executor = self.start(RayExecutor(settings, min_workers=1, use_gpu=True))  # `pair` has two GPUs
+        self.assertEqual([own[1] for own, *_ in executor.run(numbers)], [1])
+
     def test_a_training_has_the_loss_that_it_has_under_hvdrun(self):
         log = os.path.join(self.folder, 'losses')
         executor = self.start(RayExecutor(SETTINGS, num_workers=2))

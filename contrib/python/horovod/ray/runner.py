@@ -65,12 +65,14 @@ class _Elastic:
         self.resets += 1
         return True
 
-    def count(self, params, deadline):
-        """Waits until Ray has room for the fewest workers; returns how many to start."""
+    def count(self, params, deadline, most):
+        """Waits until Ray has room for the fewest workers; returns how many to start. most: the
+        number for which there may be room beside others that use the cluster; None: all."""
         while True:
             room = slots(params)
             if room >= self.min_workers:
-                return min(room, self.max_workers or room)
+                room = min(room, self.max_workers or room)
+                return room if most is None else max(self.min_workers, min(room, most))
             if time.monotonic() > deadline:
                 raise TimeoutError(f'Ray has room for {room} workers, but min_workers is '
                                    f'{self.min_workers}, after {self.timeout_s} s: add nodes, or '
@@ -101,17 +103,17 @@ class _Params:
                              f'{self.num_hosts}: set one of them')
 
 
+def _room(params, has):
+    """Returns for how many workers these resources suffice."""
+    rooms = [has.get('CPU', 0) // params.cpus_per_worker] if params.cpus_per_worker else []
+    rooms += [has.get('GPU', 0) // params.gpus_per_worker] if params.use_gpu else []
+    return int(min(rooms))
+
+
 def slots(params):
     """Returns for how many workers the living nodes of the cluster have CPUs and GPUs, in use or
     not."""
-    room = 0
-    for node in ray.nodes():
-        if node['Alive']:
-            has = node['Resources']
-            rooms = [has.get('CPU', 0) // params.cpus_per_worker] if params.cpus_per_worker else []
-            rooms += [has.get('GPU', 0) // params.gpus_per_worker] if params.use_gpu else []
-            room += int(min(rooms))
-    return room
+    return sum(_room(params, node['Resources']) for node in ray.nodes() if node['Alive'])
 
 
 class Coordinator:
@@ -218,13 +220,16 @@ class RayExecutor:
         if not self._elastic:
             return start()
         deadline = time.monotonic() + self._elastic.timeout_s
+        most = None
         while True:
-            self.params.num_workers = self._elastic.count(self.params, deadline)
+            count = self._elastic.count(self.params, deadline, most)
+            self.params.num_workers = count
             try:
                 return start()
-            except TimeoutError:  # a node has left after the count
+            except TimeoutError:  # others use the cluster, or a node has left after the count
                 if time.monotonic() > deadline:
                     raise
+                most = min(_room(self.params, ray.available_resources()), count - 1)
 
     def _start(self, executable_cls, executable_args, executable_kwargs, extra_env_vars):
         try:
@@ -234,8 +239,11 @@ class RayExecutor:
             self._share_store()
             self._gather([worker.start_executable.remote(
                 executable_cls, executable_args, executable_kwargs) for worker in self._workers])
-        except BaseException:
+        except BaseException as failure:
             self._end('start() failed')
+            if _has_died(failure):
+                raise WorkerDiedError('a worker died while it started: '
+                                      f'{_reason(failure)}') from failure
             raise
 
     def _place_ranks(self, workers):
@@ -328,13 +336,16 @@ class RayExecutor:
     def _complete(self, call):
         """Makes the call, which returns references, and returns its results. Starts again if a
         worker dies and the executor is elastic."""
+        has_died = False
         while True:
             try:
+                if has_died:
+                    self._start_again()
                 return self._gather(call())
             except WorkerDiedError:
                 if not (self._elastic and self._elastic.may_reset()):
                     raise
-                self._start_again()
+                has_died = True
 
     def _gather(self, references):
         """Returns the results. An interrupt, such as that of Ctrl-C, ends the workers."""
@@ -374,8 +385,7 @@ class RayExecutor:
         else:
             self._end_job(f'rank {rank} on {host} failed')
         if _has_died(failure):
-            reason = ' '.join(str(failure).split()).split(' Some common causes')[0]
-            raise WorkerDiedError(f'rank {rank} on {host} died: {reason}') from failure
+            raise WorkerDiedError(f'rank {rank} on {host} died: {_reason(failure)}') from failure
         raise RuntimeError(f'rank {rank} on {host} failed: {_text(failure)}') from failure
 
 
@@ -387,6 +397,11 @@ def _refuse(callbacks):
 
 def _has_died(failure):
     return isinstance(failure, ray.exceptions.RayActorError)
+
+
+def _reason(failure):
+    """Returns Ray's text about a death in one line."""
+    return ' '.join(str(failure).split()).split(' Some common causes')[0]
 
 
 def _cause(failure):
