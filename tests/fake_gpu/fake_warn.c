@@ -22,7 +22,8 @@ static void expand(const char *name, char *path, size_t bytes)
     size_t used = 0;
 
     for (; *name != '\0' && used + 1 < bytes; name++) {
-        const bool is_mark = name[0] == '%' && name[1] != '\0' && strchr("hp%", name[1]) != NULL;
+        const bool is_mark =
+            name[0] == '%' && name[1] != '\0' && strchr("hp%", name[1]) != NULL;
         const char kind = is_mark ? *++name : '\0';
 
         used += (size_t)(kind == 'h' ? snprintf(path + used, bytes - used, "%s", host)
