@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What to do about the best-known warnings of NCCL. Pure. */
+/* Advice on the best-known warnings of NCCL. Pure. */
 #ifndef HVD_INFO_NCCL_ADVICE_H
 #define HVD_INFO_NCCL_ADVICE_H
 
