@@ -271,29 +271,29 @@ static bool is_copied(const struct common *common, const struct hvd_gpu_step *mo
                               (config->comm == NULL && common->bytes >= copied_bytes));
 }
 
-static void add_copied(const struct common *common, const struct hvd_gpu_step *move,
+static void add_copied(const struct common *common, struct hvd_gpu_step move,
                        struct hvd_gpu_steps *steps)
 {
-    if (is_copied(common, move)) {
-        hvd_gpu_steps_add_copy(steps, move->from, move->to, common->bytes);
+    if (is_copied(common, &move)) {
+        hvd_gpu_steps_add_copy(steps, move.from, move.to, common->bytes);
     }
 }
 
-static void add_moved(const struct common *common, struct hvd_gpu_step *move,
+static void add_moved(const struct common *common, struct hvd_gpu_step move,
                       struct hvd_gpu_steps *steps)
 {
-    if (is_copied(common, move)) {
+    if (is_copied(common, &move)) {
         return;
     }
-    if (is_plain(move)) {
-        move->dtype = move->to_dtype = HVD_UINT8;
+    move.kind = HVD_GPU_MOVE;
+    if (is_plain(&move)) {
+        move.dtype = move.to_dtype = HVD_UINT8;
+        move.count = common->bytes;
+    } else {
+        move.count =
+            common->bytes / (int64_t)hvd_dtype_bytes(common->config->descriptor.dtype);
     }
-    move->kind = HVD_GPU_MOVE;
-    move->count =
-        is_plain(move)
-            ? common->bytes
-            : common->bytes / (int64_t)hvd_dtype_bytes(common->config->descriptor.dtype);
-    hvd_gpu_steps_add(steps, move);
+    hvd_gpu_steps_add(steps, &move);
 }
 
 static struct hvd_gpu_step make_move_in(const struct common *common, char *memory)
@@ -310,22 +310,16 @@ static struct hvd_gpu_step make_move_in(const struct common *common, char *memor
 static void copy_in(const struct common *common, char *memory,
                     struct hvd_gpu_steps *steps)
 {
-    struct hvd_gpu_step move;
-
     if (!common->entry->is_zeros) {
-        move = make_move_in(common, memory);
-        add_copied(common, &move, steps);
+        add_copied(common, make_move_in(common, memory), steps);
     }
 }
 
 static void move_in(const struct common *common, char *memory,
                     struct hvd_gpu_steps *steps)
 {
-    struct hvd_gpu_step move;
-
     if (!common->entry->is_zeros) {
-        move = make_move_in(common, memory);
-        add_moved(common, &move, steps);
+        add_moved(common, make_move_in(common, memory), steps);
     }
 }
 
@@ -344,22 +338,16 @@ static struct hvd_gpu_step make_move_out(const struct common *common, char *memo
 static void copy_out(const struct common *common, char *memory,
                      struct hvd_gpu_steps *steps)
 {
-    struct hvd_gpu_step move;
-
     if (!common->entry->is_zeros) {
-        move = make_move_out(common, memory);
-        add_copied(common, &move, steps);
+        add_copied(common, make_move_out(common, memory), steps);
     }
 }
 
 static void move_out(const struct common *common, char *memory,
                      struct hvd_gpu_steps *steps)
 {
-    struct hvd_gpu_step move;
-
     if (!common->entry->is_zeros) {
-        move = make_move_out(common, memory);
-        add_moved(common, &move, steps);
+        add_moved(common, make_move_out(common, memory), steps);
     }
 }
 
