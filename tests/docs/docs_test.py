@@ -10,18 +10,9 @@ import re
 import subprocess
 import sys
 
+from report import end, report
+
 root = sys.argv[1]
-count = 0
-failed = 0
-
-
-def report(is_ok, promise, found=''):
-    global count, failed
-    count += 1
-    failed += not is_ok
-    print(f'{"ok" if is_ok else "not ok"} {count} - {promise}')
-    for line in str(found).split('\n') if found and not is_ok else []:
-        print(f'# {line}')
 
 
 def read(*path):
@@ -153,5 +144,4 @@ check_examples()
 check_torchrun()
 check_style()
 check_sizes()
-print(f'1..{count}')
-sys.exit(failed > 0)
+end()

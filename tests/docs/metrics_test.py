@@ -12,21 +12,12 @@ import subprocess
 import sys
 import tempfile
 
+from report import end, report
+
 root = sys.argv[1]
-count = 0
-failed = 0
 VARIABLES = {'${label}': 'job', '$job': '1', '$step': '0', '$__rate_interval': '1m'}
 WORDS = {'by', 'on', 'group_left', 'and', 'sum', 'max', 'rate', 'increase', 'topk', 'scalar', 'time', 'changes'}
 COMMON = {'job', 'step', 'user', 'node'}
-
-
-def report(is_ok, promise, found=''):
-    global count, failed
-    count += 1
-    failed += not is_ok
-    print(f'{"ok" if is_ok else "not ok"} {count} - {promise}')
-    for line in str(found).split('\n') if found and not is_ok else []:
-        print(f'# {line}')
 
 
 def read(*path):
@@ -94,8 +85,7 @@ def main():
     check_promql(rules, 'the alerts in metrics.md are rules of Prometheus')
     recorded = [{'record': f'a:b{number}', 'expr': query} for number, query in enumerate(sum(queries.values(), []))]
     check_promql(json.dumps({'groups': [{'name': 'board', 'rules': recorded}]}), 'the queries of the dashboard are PromQL')
-    print(f'1..{count}')
-    return failed > 0
+    end()
 
 
-sys.exit(main())
+main()
