@@ -95,7 +95,7 @@ node_dies()
     start_training
     n2_is_switched_off
     let_go
-    says 'the remaining ranks train to the end' "^epoch $epochs .* 2 ranks on 1 nodes"
+    says 'the remaining ranks train to the end' "^epoch $epochs .* 2 ranks on 1 node$"
     succeeds 'two ranks reach the same accuracy as four' same_accuracy
 }
 

@@ -103,6 +103,9 @@ def check_examples():
     silent |= {page for page, path in named if path in needy and 'scikit-learn' not in pages[page]}
     report(needy and not silent, 'examples that need scikit-learn, and pages that name them, say so',
            '\n'.join(sorted(silent)))
+    plural = [f'{path}: {found}' for path, text in scripts.items()
+              for found in re.findall(r'\}(?:\'\n\s+f\')? (?:ranks|nodes)\b.*', text)]
+    report(scripts and not plural, 'no example may say "1 nodes" or "1 ranks"', '\n'.join(plural))
 
 
 def check_torchrun():

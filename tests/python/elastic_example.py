@@ -76,7 +76,7 @@ def _train(script, ranks, kills, gates):
     output, last, kills = '', None, dict(kills)
     for line in process.stdout:
         output += line
-        match = re.match(r'epoch +(\d+)  accuracy ([\d.]+)  (\d) ranks', line)
+        match = re.match(r'epoch +(\d+)  accuracy ([\d.]+)  (\d) ranks? on \d nodes?', line)
         if match and int(match[1]) in kills:
             os.kill(child_of(process, kills.pop(int(match[1]))), signal.SIGKILL)
             gates.open(int(match[1]))

@@ -69,6 +69,8 @@ def check(report):
     same_bits(report, directory, output)
     accurate(report, '4 ranks', facts, output)
     accurate(report, '1 rank', *alone)
+    named = ('4 ranks on 1 node, ' in output, '1 rank on 1 node, ' in alone[1])
+    report.line(named == (True, True), 'the first line says "1 node" and "4 ranks"', output + alone[1])
     resumes(report, directory)
 
 

@@ -148,6 +148,11 @@ def report(log, **facts):
             file.write(json.dumps(facts) + '\n')
 
 
+def count(number, noun):
+    """Returns such as "1 node" or "2 nodes"."""
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
 def main():
     arguments = parse_arguments()
     hvd.init()
@@ -164,8 +169,8 @@ def main():
     checkpoint = arguments.checkpoint and os.path.join(arguments.checkpoint, 'checkpoint.pt')
     begin = resume(checkpoint, model, optimizer)
     if hvd.rank() == 0:
-        print(f'{hvd.size()} ranks on {hvd.cross_size()} nodes, {len(train_set)} images, '
-              f'{device.type}', flush=True)
+        print(f'{count(hvd.size(), "rank")} on {count(hvd.cross_size(), "node")}, '
+              f'{len(train_set)} images, {device.type}', flush=True)
 
     for epoch in range(begin, arguments.epochs):
         sampler.set_epoch(epoch)  # another order in each epoch, the same on all ranks

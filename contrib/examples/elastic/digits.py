@@ -22,6 +22,11 @@ def parse_arguments(description):
     return parser.parse_args()
 
 
+def count(number, noun):
+    """Returns such as "1 node" or "2 nodes"."""
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
 def load_images():
     """Returns the training and the test images with their labels, with the same split on every
     rank."""

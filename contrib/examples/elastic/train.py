@@ -79,11 +79,16 @@ def train(state, train_set, held_out, arguments):
         train_epoch(state, train_set, arguments)
         share = accuracy(state.model, held_out)
         if hvd.rank() == 0:
-            print(f'epoch {state.epoch + 1:2d}  accuracy {share:.4f}  {hvd.size()} ranks on '
-                  f'{hvd.cross_size()} nodes', flush=True)
+            print(f'epoch {state.epoch + 1:2d}  accuracy {share:.4f}  '
+                  f'{count(hvd.size(), "rank")} on {count(hvd.cross_size(), "node")}', flush=True)
         state.epoch += 1
         state.sampler.set_epoch(state.epoch)
         state.commit()
+
+
+def count(number, noun):
+    """Returns such as "1 node" or "2 nodes"."""
+    return f'{number} {noun}' + ('' if number == 1 else 's')
 
 
 def main():

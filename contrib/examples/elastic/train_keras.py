@@ -36,8 +36,9 @@ class Report(keras.callbacks.Callback):
 
     def on_epoch_end(self, epoch, logs=None):
         if hvd.rank() == 0:
-            print(f'epoch {epoch + 1:2d}  accuracy {logs["val_accuracy"]:.4f}  {hvd.size()} ranks '
-                  f'on {hvd.cross_size()} nodes', flush=True)
+            print(f'epoch {epoch + 1:2d}  accuracy {logs["val_accuracy"]:.4f}  '
+                  f'{digits.count(hvd.size(), "rank")} on '
+                  f'{digits.count(hvd.cross_size(), "node")}', flush=True)
 
 
 @hvd.elastic.run

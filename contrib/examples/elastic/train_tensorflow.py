@@ -69,8 +69,9 @@ def train(state, step, data, held_out, arguments):
                 state.commit()
         share = accuracy(state.model, held_out)
         if hvd.rank() == 0:
-            print(f'epoch {state.epoch + 1:2d}  accuracy {share:.4f}  {hvd.size()} ranks on '
-                  f'{hvd.cross_size()} nodes', flush=True)
+            print(f'epoch {state.epoch + 1:2d}  accuracy {share:.4f}  '
+                  f'{digits.count(hvd.size(), "rank")} on '
+                  f'{digits.count(hvd.cross_size(), "node")}', flush=True)
         state.epoch += 1
         state.batch = 0
         state.commit()

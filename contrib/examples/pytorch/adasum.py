@@ -36,6 +36,11 @@ def train(op, arguments):
     return hvd.allreduce(loss.detach(), name='loss').item()
 
 
+def count(number, noun):
+    """Returns such as "1 node" or "2 nodes"."""
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('--lr', type=float, default=0.05, help='learning rate for one rank')
@@ -43,8 +48,8 @@ def main():
     arguments = parser.parse_args()
     hvd.init()
     for name, op in (('Average', hvd.Average), ('Adasum', hvd.Adasum)):
-        say(f'{name:8} loss {train(op, arguments):.4f} after {arguments.steps} steps of '
-            f'{hvd.size()} ranks')
+        say(f'{name:8} loss {train(op, arguments):.4f} after {count(arguments.steps, "step")} '
+            f'of {count(hvd.size(), "rank")}')
 
 
 if __name__ == '__main__':

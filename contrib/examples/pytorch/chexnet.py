@@ -125,6 +125,11 @@ def train(model, optimizer, loader, meter, log, device):
     return hvd.allreduce(torch.tensor(total / len(loader)), name='loss').item()
 
 
+def count(number, noun):
+    """Returns such as "1 node" or "2 nodes"."""
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
 def main():
     arguments = parse_arguments()
     hvd.init()
@@ -142,8 +147,8 @@ def main():
     hvd.broadcast_parameters(model.state_dict(), root_rank=0)
     hvd.broadcast_optimizer_state(optimizer, root_rank=0)
     meter = gpu_use.Meter(device)
-    say(f'{sum(p.numel() for p in model.parameters())} parameters, {hvd.size()} ranks, learning '
-        f'rate {arguments.lr * scale:g}; GPU utilisation: {meter.state}')
+    say(f'{sum(p.numel() for p in model.parameters())} parameters, {count(hvd.size(), "rank")}, '
+        f'learning rate {arguments.lr * scale:g}; GPU utilisation: {meter.state}')
     log = open(arguments.steps_log, 'w') if arguments.steps_log and hvd.rank() == 0 else None
     for epoch in range(arguments.epochs):
         sampler.set_epoch(epoch)

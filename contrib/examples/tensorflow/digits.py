@@ -55,7 +55,7 @@ def own_batches(count, arguments, epoch):
     steps = count // together
     if steps == 0:
         raise SystemExit(f'{count} images do not fill a batch of {arguments.batch_size} on each '
-                         f'of {hvd.size()} ranks: use a smaller --batch-size or fewer ranks')
+                         f'rank ({hvd.size()} in all): use a smaller --batch-size or fewer ranks')
     order = np.random.RandomState(arguments.seed + epoch).permutation(count)[:steps * together]
     return order.reshape(steps, arguments.batch_size, hvd.size())[:, :, hvd.rank()]
 

@@ -163,7 +163,7 @@ def train(arguments, device):
     begin = resume(arguments.checkpoint, net, optimizer)
     model = DistributedDataParallel(net)
     if is_first:
-        print(f'{size} ranks, {len(train_set)} images, {device.type}, backend '
+        print(f'{count(size, "rank")}, {len(train_set)} images, {device.type}, backend '
               f'{dist.get_backend()}', flush=True)
 
     for epoch in range(begin, arguments.epochs):
@@ -178,6 +178,11 @@ def train(arguments, device):
             if arguments.checkpoint:
                 save(arguments.checkpoint, model=net.state_dict(),
                      optimizer=optimizer.state_dict(), epoch=epoch + 1)
+
+
+def count(number, noun):
+    """Returns such as "1 node" or "2 nodes"."""
+    return f'{number} {noun}' + ('' if number == 1 else 's')
 
 
 def main():

@@ -57,6 +57,11 @@ def resume(directory, model, optimizer):
     return epoch
 
 
+def count(number, noun):
+    """Returns such as "1 node" or "2 nodes"."""
+    return f'{number} {noun}' + ('' if number == 1 else 's')
+
+
 def main():
     arguments = parse_arguments(__doc__)
     device = join_job(arguments.backend)
@@ -72,7 +77,8 @@ def main():
     if is_first:
         own = sum(each.to_local().numel() for each in model.parameters())
         everything = sum(each.numel() for each in model.parameters())
-        print(f'{size} ranks, {device.type}, backend {dist.get_backend()}; rank 0 keeps {own} of '
+        print(f'{count(size, "rank")}, {device.type}, backend {dist.get_backend()}; '
+              f'rank 0 keeps {own} of '
               f'{everything} parameters', flush=True)
 
     for epoch in range(begin, arguments.epochs):
