@@ -55,7 +55,7 @@ class Library(Case):
 
     def test_the_answer_of_the_library_is_a_bool_and_no_more(self):
         with unittest.mock.patch.object(ctypes, 'CDLL') as opened:
-            native._keeps_threads('any.so')
+            native._functions('any.so')
         self.assertIs(opened.return_value.hvd_tensorflow_nodes_wait.restype, ctypes.c_bool)
 
 

@@ -61,6 +61,7 @@ class BroadcastGlobalVariables(Callback):
         self._local.append(var)
 
     def on_train_begin(self, logs=None):
+        self._engine.broadcast_follows()
         if self._job is not membership.numbers():  # an elastic job has restarted with new ranks
             self._job, self.broadcast_done = membership.numbers(), False
         if not self.broadcast_done:

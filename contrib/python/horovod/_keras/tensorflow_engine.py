@@ -8,10 +8,11 @@ import tensorflow as tf
 
 import horovod.tensorflow as hvd
 from horovod.common.basics import Average
-from horovod.tensorflow import Compression, aggregation, elastic, gradients
+from horovod.tensorflow import Compression, aggregation, elastic, gradients, native
 
 init_scope = tf.init_scope
 failures = elastic.failures
+broadcast_follows = native.library.hvd_tensorflow_start_abstain
 
 
 def prepare(model):

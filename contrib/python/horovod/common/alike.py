@@ -20,12 +20,15 @@ _PRIME = 1048573  # the squares of checksums below 2^20 can be summed over 2^23 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
-def _warn(text):
-    """Warns, and names the line of the script that has called this package."""
+def report_difference(remedy):
+    """Warns that the ranks differ, and names the line of the script that has called this package.
+    ``remedy``: what to call."""
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
-    warnings.warn(text, stacklevel=level)
+    warnings.warn('the ranks started from different parameters, although they share gradients: '
+                  f'call {remedy} before the first step, and after a checkpoint has been loaded. '
+                  'HVD_CHECK_PARAMETERS=0 turns this check off.', stacklevel=level)
 
 
 def _differ(count, total, squares):
@@ -85,6 +88,4 @@ class StartCheck:
     def _warn_if_different(self):
         known = self._sums[0] == self._process_set.size()
         if known and _differ(*self._sums) and self._process_set.rank() == 0:
-            _warn('the ranks started from different parameters, although they share gradients: '
-                  f'call {self._remedy} before the first step, and after a checkpoint has been '
-                  'loaded. HVD_CHECK_PARAMETERS=0 turns this check off.')
+            report_difference(self._remedy)

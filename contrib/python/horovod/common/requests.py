@@ -311,6 +311,7 @@ def forget_pending():
 
 _unnamed = defaultdict(itertools.count)  # key: (number of the process set, operation)
 _known = set()  # (number of the process set, name) of is_first
+_restarted = []
 
 
 def tensor_name(operation, name, process_set):
@@ -329,11 +330,19 @@ def tensor_names(operation, name, count, process_set):
     return [f'{base}_{index}of{count}' for index in range(1, count + 1)]
 
 
+def when_restarted(function):
+    """Calls the function whenever names begin anew: with the number of the process set, or with
+    None for all sets, in a new job."""
+    _restarted.append(function)
+
+
 def restart_names(set_id):
     """Numbers the set's unnamed tensors from zero again. Called when the set is new and after a
     join, when all its ranks do so."""
     for key in [key for key in _unnamed if key[0] == set_id]:
         del _unnamed[key]
+    for function in _restarted:
+        function(set_id)
 
 
 def restart_all_names():
@@ -341,6 +350,8 @@ def restart_all_names():
     an elastic job begin at zero, too. Forgets the names that is_first knows."""
     _unnamed.clear()
     _known.clear()
+    for function in _restarted:
+        function(None)
 
 
 def is_first(set_id, name):

@@ -9,6 +9,7 @@ import tensorflow as tf
 from horovod.common.arguments import check_count, check_gradient_settings
 from horovod.common.basics import Average
 from horovod.common.process_sets import UNKNOWN_SET, global_process_set, is_registered
+from horovod.tensorflow import alike
 from horovod.tensorflow.collectives.allreduce import allreduce, grouped_allreduce
 from horovod.tensorflow.collectives.nodes import in_turn, may_have_others, size_of
 from horovod.tensorflow.collectives.scaling import scaled
@@ -63,7 +64,8 @@ class Reduction:
                          else each for each in gradients]
         if not self.has_others():
             return gradients
-        groups = self._divide(gradients, list(variables))
+        variables = list(variables)
+        groups = self._divide(gradients, variables)
         results = in_turn(groups, lambda group: self._reduce(
             [gradients[index] for index in group],
             f'grad_{group[0]}' if use_generic_names else None))
@@ -71,6 +73,7 @@ class Reduction:
         for group, each in zip(groups, results):
             for index, gradient in zip(group, each):
                 reduced[index] = gradient
+        self._check(gradients, variables, reduced, use_generic_names)
         return reduced
 
     def scale_local(self, gradient):
@@ -82,6 +85,14 @@ class Reduction:
             return tf.IndexedSlices(scaled(gradient.values, divisor=size), gradient.indices,
                                     gradient.dense_shape)
         return scaled(gradient, divisor=size)
+
+    def _check(self, gradients, variables, reduced, use_generic_names):
+        present = [index for index, each in enumerate(gradients) if each is not None]
+        if present and len(variables) == len(gradients):
+            alike.check([variables[index] for index in present],
+                        [_values(gradients[index]) for index in present],
+                        _values(reduced[present[-1]]),
+                        'gradients' if use_generic_names else None, self.process_set)
 
     def _reduce(self, gradients, name):
         if len(gradients) == 1:
@@ -102,6 +113,10 @@ class Reduction:
         # different ranks.
         return ([present] if present and (nodes_wait or tf.executing_eagerly())
                 else [[index] for index in present])
+
+
+def _values(gradient):
+    return gradient.values if isinstance(gradient, tf.IndexedSlices) else gradient
 
 
 def _checked_groups(groups):

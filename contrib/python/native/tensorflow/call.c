@@ -7,6 +7,7 @@
 
 #include "contrib/python/native/tensorflow/dtype.h"
 #include "contrib/python/native/tensorflow/output.h"
+#include "contrib/python/native/tensorflow/start.h"
 #include "gpu_binding/base/error.h"
 
 /* Returns TensorFlow's code for a status of libhvd; the same as in Horovod. */
@@ -312,6 +313,9 @@ void hvd_tf_call_finish(struct hvd_tf_call *call)
     struct hvd_error error = {.status = 0};
     int status = hvd_awaited_wait(&call->awaited, -1, &error);
 
+    if (call->kernel->kind == HVD_TF_JOIN) {
+        hvd_start_stop();
+    }
     if (status != 0) {
         fail_context(call->context, call->kernel->kind, status, error.text);
     } else {

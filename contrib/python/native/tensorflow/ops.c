@@ -7,6 +7,7 @@
 #include "contrib/python/native/tensorflow/call.h"
 #include "contrib/python/native/tensorflow/fact.h"
 #include "contrib/python/native/tensorflow/shapes.h"
+#include "contrib/python/native/tensorflow/start.h"
 #include "gpu_binding/base/attr.h"
 
 #define TYPES                                                                            \
@@ -23,7 +24,10 @@ struct operation {
     const char *attributes[9];
     /* inputs and outputs that are in host memory even if the kernel runs on a GPU */
     const char *on_host[3];
-    bool is_fact; /* returns a number of this rank, without communication */
+    /* computes a number on the CPU, without waiting for other ranks; NULL: the operation
+     * is a collective */
+    tf_compute_function *compute;
+    tf_delete_function *destroy;
 };
 
 static void *create_allreduce(struct TF_OpKernelConstruction *construction)
@@ -117,21 +121,24 @@ static const struct operation operations[] = {
         .create = hvd_fact_create_rank,
         .shapes = hvd_shapes_number,
         .outputs = {"rank: int32"},
-        .is_fact = true,
+        .compute = hvd_fact_compute,
+        .destroy = hvd_fact_delete,
     },
     {
         .name = "HorovodLocalRank",
         .create = hvd_fact_create_local_rank,
         .shapes = hvd_shapes_number,
         .outputs = {"rank: int32"},
-        .is_fact = true,
+        .compute = hvd_fact_compute,
+        .destroy = hvd_fact_delete,
     },
     {
         .name = "HorovodLocalSize",
         .create = hvd_fact_create_local_size,
         .shapes = hvd_shapes_number,
         .outputs = {"size: int32"},
-        .is_fact = true,
+        .compute = hvd_fact_compute,
+        .destroy = hvd_fact_delete,
     },
     {
         .name = "HorovodSize",
@@ -139,7 +146,8 @@ static const struct operation operations[] = {
         .shapes = hvd_shapes_number,
         .outputs = {"size: int32"},
         .attributes = {"process_set_id: int = 0"},
-        .is_fact = true,
+        .compute = hvd_fact_compute,
+        .destroy = hvd_fact_delete,
     },
     {
         .name = "HorovodProcessSetRank",
@@ -147,7 +155,8 @@ static const struct operation operations[] = {
         .shapes = hvd_shapes_number,
         .outputs = {"rank: int32"},
         .attributes = {"process_set_id: int = 0"},
-        .is_fact = true,
+        .compute = hvd_fact_compute,
+        .destroy = hvd_fact_delete,
     },
     {
         .name = "HorovodProcessSetIncluded",
@@ -155,7 +164,27 @@ static const struct operation operations[] = {
         .shapes = hvd_shapes_number,
         .outputs = {"included: int32"},
         .attributes = {"process_set_id: int = 0"},
-        .is_fact = true,
+        .compute = hvd_fact_compute,
+        .destroy = hvd_fact_delete,
+    },
+    {
+        .name = "HorovodStartStep",
+        .create = hvd_start_create,
+        .shapes = hvd_shapes_number,
+        .outputs = {"is_due: int32"},
+        .attributes = {"tensor_name: string", "process_set_id: int"},
+        .compute = hvd_start_compute_step,
+        .destroy = hvd_start_delete,
+    },
+    {
+        .name = "HorovodStartCompare",
+        .create = hvd_start_create,
+        .shapes = hvd_shapes_number,
+        .inputs = {"sums: double"},
+        .outputs = {"none: int32"},
+        .attributes = {"tensor_name: string", "process_set_id: int"},
+        .compute = hvd_start_compute_compare,
+        .destroy = hvd_start_delete,
     },
 };
 
@@ -263,21 +292,21 @@ static void define(const struct operation *operation, struct TF_Status *status)
 static void implement(const struct operation *operation, struct TF_Status *status)
 {
     struct TF_KernelBuilder *builder =
-        operation->is_fact
+        operation->compute != NULL
             ? tf.NewKernelBuilder(operation->name, "CPU", operation->create,
-                                  hvd_fact_compute, hvd_fact_delete)
+                                  operation->compute, operation->destroy)
             : collective_builder(operation, false);
 
     tf.RegisterKernelBuilder(operation->name, builder, status);
 }
 
-/* Registers the kernel for GPUs, except for operations without tensors, which TensorFlow
- * runs on the CPU. */
+/* Registers the kernel for GPUs, except for operations that TensorFlow runs on the CPU:
+ * those without tensors, and those that only compute. */
 static void implement_on_gpu(const struct operation *operation, struct TF_Status *status)
 {
     struct TF_KernelBuilder *builder;
 
-    if (operation->inputs[0] == NULL) {
+    if (operation->inputs[0] == NULL || operation->compute != NULL) {
         return;
     }
     builder = collective_builder(operation, true);

@@ -66,6 +66,13 @@ def _has_name(tensor):
     return not hasattr(tensor, 'numpy') and not tensor.name[0].isdigit()
 
 
+def names_of(tensors):
+    """Returns the names of the first and the last of these tensors of a graph, as part of a name
+    that is the same on all ranks."""
+    ends = tensors if len(tensors) == 1 else (tensors[0], tensors[-1])
+    return '_'.join(normalized(each.name) for each in ends if _has_name(each))
+
+
 def describe(kind, tensors, name, ignore_name_scope, set_id):
     """Returns the arguments that all collective operations have in common. ``kind``: the operation,
     such as HorovodAllreduce."""
@@ -73,8 +80,8 @@ def describe(kind, tensors, name, ignore_name_scope, set_id):
     if tf.executing_eagerly():
         return {'tensor_name': name or kind, 'process_set_id': set_id, 'blocks': True}
     if name is None:
-        ends = tensors if len(tensors) == 1 else (tensors[0], tensors[-1])
-        name = '_'.join([kind] + [normalized(each.name) for each in ends if _has_name(each)])
+        names = names_of(tensors)
+        name = f'{kind}_{names}' if names else kind
     return {'name': name, 'process_set_id': set_id, 'ignore_name_scope': ignore_name_scope}
 
 
