@@ -49,6 +49,17 @@ for peer in ucx-limit mpi; do
 done
 report $status 'peers that are not installed are left out, with the reason'
 
+promise='with HVD_NET=ucx, hvd-bench finds hvd_ucx.so without a variable'
+on_nodes=$(dirname "$0")/../../contrib/bench/on_nodes.sh
+if [ ! -e "$(dirname "$bench")/../../../collectives/transport/net/ucx/hvd_ucx.so" ]; then
+    tap_skip "$promise" 'hvd was built without UCX'
+elif ! HOROVOD_RANK=0 "$on_nodes" 1 true 2>/dev/null; then
+    tap_skip "$promise" 'several nodes need root or user namespaces'
+else
+    HVD_NET=ucx "$hvdrun" -np 2 "$on_nodes" 1,1 "$bench" allreduce --sizes 8 --time 0.02 --blocks 1 >"$work/out" 2>&1
+    report $? "$promise"
+fi
+
 run --tune "$work/table" --sizes 8,1K,200K --time 0.01 --blocks 3
 status=$?
 HVD_TUNE_TABLE="$work/table" run --sizes 8,200K --time 0.01 --level team || status=1

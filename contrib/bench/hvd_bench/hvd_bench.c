@@ -281,7 +281,7 @@ int main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], "--simulate") == 0) {
         return hvd_simulate(argc - 1, argv + 1);
     }
-    bench_script_set_helper();
+    bench_script_set_parts();
     status = bench_options_parse(argc, argv, &options, &err);
     outputs = status == 0 ? bench_outputs_check(&options, &err) : 0;
     if (status == 0 && outputs == 0) {

@@ -19,8 +19,18 @@ static const char python[] = "/usr/bin/python3";
 /* HVD_BENCH_LIBDIR: the path from the directory of programs to that of libraries,
  * ../lib. */
 static const char *const places[] = {"", HVD_BENCH_LIBDIR "/hvd/bench/"};
-static const char *const helpers[] = {HVD_BENCH_LIBDIR "/hvd/hvd-boot",
-                                      "../../../pmix_boot/hvd-boot"};
+
+/* The files of libhvd, where they are installed and where they are built. */
+static const struct {
+    const char *variable;
+    const char *files[2];
+} parts[] = {
+    {HVD_ENV_BOOT_HELPER,
+     {HVD_BENCH_LIBDIR "/hvd/hvd-boot", "../../../pmix_boot/hvd-boot"}},
+    {HVD_ENV_UCX_MODULE,
+     {HVD_BENCH_LIBDIR "/hvd/hvd_ucx.so",
+      "../../../collectives/transport/net/ucx/hvd_ucx.so"}},
+};
 
 static int find_directory(char directory[PATH_MAX])
 {
@@ -54,18 +64,20 @@ int bench_script_find(const char *name, char *path, size_t room, struct hvd_erro
                     HVD_BENCH_LIBDIR);
 }
 
-void bench_script_set_helper(void)
+void bench_script_set_parts(void)
 {
     char directory[PATH_MAX], path[2 * PATH_MAX];
 
     if (find_directory(directory) < 0) {
         return;
     }
-    for (size_t i = 0; i < sizeof(helpers) / sizeof(helpers[0]); i++) {
-        snprintf(path, sizeof(path), "%s/%s", directory, helpers[i]);
-        if (access(path, X_OK) == 0) {
-            setenv(HVD_ENV_BOOT_HELPER, path, 0);
-            return;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        for (int j = 1; j >= 0; j--) {
+            snprintf(path, sizeof(path), "%s/%s", directory, parts[i].files[j]);
+            if (access(path, R_OK) == 0) {
+                setenv(parts[i].variable, path, 0);
+                break;
+            }
         }
     }
 }

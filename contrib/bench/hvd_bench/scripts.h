@@ -12,9 +12,9 @@
  * installed. Returns HVD_ERR_UNSUPPORTED if there is none. */
 int bench_script_find(const char *name, char *path, size_t room, struct hvd_error *err);
 
-/* Tells libhvd, which is linked into this program, the path of its helper, unless the
- * user has set HVD_BOOT_HELPER. */
-void bench_script_set_helper(void);
+/* Tells libhvd, which is linked into this program and so cannot look beside itself, the
+ * paths of its helper and of hvd_ucx.so, unless the user has set their variables. */
+void bench_script_set_parts(void);
 
 /* Replaces this process by lab.py, with the arguments after --lab. Returns only on
  * failure, the exit status. */
