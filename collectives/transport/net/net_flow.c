@@ -221,6 +221,9 @@ int hvd_net_flow_create(const struct hvd_net_flow_link *link, uint32_t channel,
     }
     flow->link = link;
     flow->channel = channel;
+    flow->next_out = flow->next_in = link->first_number;
+    flow->sent_cost = flow->acknowledged = link->first_cost;
+    flow->taken = flow->told = link->first_cost;
     *out = flow;
     return 0;
 }

@@ -44,7 +44,8 @@ struct hvd_net_header {
     uint64_t key; /* key of messages from `source` to this rank: net_key.h */
     uint32_t source; /* rank of the sender */
     uint32_t channel;
-    /* number of this fragment on this channel; fragments without bytes are not counted */
+    /* number of this fragment on this channel, modulo 2^32; fragments without bytes are
+     * not counted */
     uint32_t sequence;
     /* cost of all fragments that `source` has taken on this channel, modulo 2^32 */
     uint32_t taken;
@@ -93,6 +94,10 @@ struct hvd_net_flow_link {
     void *peer;
     uint64_t key; /* key of messages to the peer */
     uint32_t source; /* this rank */
+    /* where both ends start to count fragments and costs: 0; tests start just before the
+     * counters wrap around */
+    uint32_t first_number;
+    uint32_t first_cost;
     struct hvd_net_pool *pool;
 };
 

@@ -102,7 +102,8 @@ static bool exchange(struct wire_end *a, struct wire_end *b)
     return have_arrived(messages);
 }
 
-static void any_order_works(unsigned seed)
+/* wraps: the counters wrap around, each at a random moment. */
+static void any_order_works(unsigned seed, bool wraps)
 {
     static struct wire_end a;
     static struct wire_end b;
@@ -110,16 +111,20 @@ static void any_order_works(unsigned seed)
 
     srandom(seed);
     for (int round = 0; round < 100 && is_good; round++) {
+        wire_first_number = wraps ? UINT32_MAX - (uint32_t)(random() % MESSAGES) : 0;
+        wire_first_cost = wraps ? UINT32_MAX - (uint32_t)(random() % LARGEST) : 0;
         wire_set_up(&a);
         wire_set_up(&b);
         is_good = exchange(&a, &b) && exchange(&a, &b) && wire_kept == 0;
         wire_tear_down(&a);
         wire_tear_down(&b);
     }
-    tap_ok(is_good, "messages are the same for any order of posting and of arrival");
+    wire_first_number = wire_first_cost = 0;
+    tap_ok(is_good, "messages are the same for any order of posting and of arrival%s",
+           wraps ? ", while the counters wrap around" : "");
 }
 
-static void window_holds(void)
+static void window_holds(const char *when)
 {
     static struct wire_end a;
     static struct wire_end b;
@@ -136,7 +141,7 @@ static void window_holds(void)
     }
     tap_ok(a.most <= HVD_NET_WINDOW_BYTES && send.status == HVD_INPROGRESS &&
                b.count == 0,
-           "a sender whose messages are not received stops at the window");
+           "a sender whose messages are not received stops at the window%s", when);
     hvd_net_recv(b.flow, &recv);
     while (a.count > 0 || b.count > 0) {
         struct wire_end *from = a.count > 0 ? &a : &b;
@@ -144,9 +149,18 @@ static void window_holds(void)
         wire_deliver(from, from == &a ? &b : &a, 0, false);
     }
     tap_ok(send.status == 0 && recv.status == 0 && wire_kept == 0,
-           "the sender finishes when its messages are received");
+           "the sender finishes when its messages are received%s", when);
     wire_tear_down(&a);
     wire_tear_down(&b);
+}
+
+/* A sender whose counters wrap around within a full window. */
+static void window_wraps(void)
+{
+    wire_first_number = UINT32_MAX - 3;
+    wire_first_cost = UINT32_MAX - HVD_NET_WINDOW_BYTES / 2;
+    window_holds(", while the counters wrap around");
+    wire_first_number = wire_first_cost = 0;
 }
 
 static void no_fragment_is_a_crumb(void)
@@ -348,8 +362,10 @@ static void failure_ends_everything(void)
 
 int main(void)
 {
-    any_order_works(tap_seed(11));
-    window_holds();
+    any_order_works(tap_seed(11), false);
+    any_order_works(tap_seed(12), true);
+    window_holds("");
+    window_wraps();
     no_fragment_is_a_crumb();
     many_small_ones_are_bounded();
     failure_ends_everything();

@@ -33,6 +33,7 @@ int wire_kept;
 static const char *delivered; /* data of the packet that is being delivered */
 struct hvd_net_op *wire_fetching;
 bool wire_is_slow;
+uint32_t wire_first_number, wire_first_cost;
 
 /* Copies the data; at random, the operation ends at once or stays under way. */
 static int fetch(void *peer, void *offer, struct hvd_net_op *op)
@@ -70,6 +71,8 @@ void wire_set_up(struct wire_end *end)
                                            .fetch = fetch,
                                            .fail = note_failure,
                                            .peer = end,
+                                           .first_number = wire_first_number,
+                                           .first_cost = wire_first_cost,
                                            .pool = &end->pool};
     if (hvd_net_flow_create(&end->link, 3, &end->flow) != 0) {
         abort();

@@ -35,6 +35,9 @@ extern struct hvd_net_op *wire_fetching;
 /* true: the next fetch stays under way; false: it does so at random */
 extern bool wire_is_slow;
 
+/* where the counters of ends that are set up from now on start */
+extern uint32_t wire_first_number, wire_first_cost;
+
 void wire_set_up(struct wire_end *end);
 void wire_tear_down(struct wire_end *end);
 
