@@ -37,7 +37,8 @@ static bool is_sum(const float *out, int64_t count, int ranks, int turn)
 /* Chooses a size near the limits of a line, a part or a chunk. */
 static int64_t choose_count(unsigned *seed)
 {
-    static const int64_t edges[] = {1, 14, 2048, 16384, 32768, 65536, 262144, 600000};
+    static const int64_t edges[] = {1,     14,    1024,   2048,  16384,
+                                    32768, 65536, 262144, 600000};
     int64_t edge = edges[(size_t)rand_r(seed) % (sizeof(edges) / sizeof(edges[0]))];
     int64_t count = edge + rand_r(seed) % 33 - 16;
 

@@ -2,7 +2,7 @@
 /* Sums through shared memory.
  *
  *   memory   [ of rank 0 | of rank 1 | ... ], each written by its rank only:
- *            [ two lines | chunks in | chunks added | slots in | slots of results ]
+ *            [ two sets of lines | chunks in, added | slots in | slots of results ]
  *
  * Chunk c uses slot c % SLOTS. Each rank publishes how many chunks it has copied in and
  * how many it has added; the others wait for these numbers. A slot is free by the time it
@@ -19,21 +19,26 @@
 #include "collectives/reduce/stream.h"
 
 enum {
-    LINE = 128,
-    LINE_DATA = 56,
+    LINE_FLOATS = 14,
+    LINES_BYTES = 4096, /* the most data that `lines` takes */
+    LINES = (LINES_BYTES + LINE_FLOATS * 4 - 1) / (LINE_FLOATS * 4),
     SLOTS = 4,
     SLOT_BYTES = 256 * 1024,
-    HEAD = 4096,
+    COUNTERS = 12 * 1024, /* offset of the counters, 128 bytes each */
+    HEAD = 16 * 1024,
     FEW_POLLS = 20, /* polls if ranks share cores */
     MANY_POLLS = 20000,
     MOST_RANKS = 256,
     BLOCK = 1024 /* floats that stay in the first-level cache */
 };
 
+/* A cache line. */
 struct line {
-    char data[LINE_DATA];
+    float data[LINE_FLOATS];
     _Atomic uint64_t number;
 };
+
+_Static_assert(2 * sizeof(struct line) * LINES <= COUNTERS, "two sets of lines fit");
 
 static const size_t rank_bytes = HEAD + 2 * (size_t)SLOTS * SLOT_BYTES;
 
@@ -55,12 +60,12 @@ static char *part_of(const struct bench_limit *limit, int rank)
 
 static _Atomic uint64_t *chunks_in(const struct bench_limit *limit, int rank)
 {
-    return (_Atomic uint64_t *)(part_of(limit, rank) + 2 * LINE);
+    return (_Atomic uint64_t *)(part_of(limit, rank) + COUNTERS);
 }
 
 static _Atomic uint64_t *chunks_added(const struct bench_limit *limit, int rank)
 {
-    return (_Atomic uint64_t *)(part_of(limit, rank) + 3 * LINE);
+    return (_Atomic uint64_t *)(part_of(limit, rank) + COUNTERS + 128);
 }
 
 static float *slot_in(const struct bench_limit *limit, int rank, uint64_t chunk)
@@ -85,29 +90,86 @@ static void wait_until(const struct bench_limit *limit, _Atomic uint64_t *number
     }
 }
 
-/* --- line --- */
+/* --- lines --- */
 
-/* Sums up to one line of each rank. Each rank has two lines and uses them in turn. Before
- * it writes a line again, all others have started the sum with its other line, so they
- * have read this one. */
-static void sum_by_line(struct bench_limit *limit, const float *in, float *out,
-                        int64_t count)
+static struct line *lines_of(const struct bench_limit *limit, int rank)
 {
-    uint64_t number = ++limit->lines;
-    size_t place = number % 2 * LINE, bytes = (size_t)count * sizeof(*in);
-    struct line *mine = (struct line *)(part_of(limit, limit->rank) + place);
+    return (struct line *)part_of(limit, rank) + limit->lines % 2 * LINES;
+}
 
-    memcpy(mine->data, in, bytes);
-    atomic_store_explicit(&mine->number, number, memory_order_release);
-    for (int rank = 0; rank < limit->ranks; rank++) {
-        struct line *line = (struct line *)(part_of(limit, rank) + place);
-        float values[LINE_DATA / sizeof(float)];
+static void put_lines(const struct bench_limit *limit, const float *in, int64_t count)
+{
+    struct line *line = lines_of(limit, limit->rank);
 
-        wait_until(limit, &line->number, number);
-        memcpy(values, line->data, sizeof(values));
-        for (int64_t i = 0; i < count; i++) {
-            out[i] = rank == 0 ? values[i] : out[i] + values[i];
+    for (; count >= LINE_FLOATS; count -= LINE_FLOATS, in += LINE_FLOATS, line++) {
+        memcpy(line->data, in, sizeof(line->data));
+        atomic_store_explicit(&line->number, limit->lines, memory_order_release);
+    }
+    if (count > 0) {
+        memcpy(line->data, in, (size_t)count * sizeof(*in));
+        atomic_store_explicit(&line->number, limit->lines, memory_order_release);
+    }
+}
+
+/* Computes out = a + b, `count` floats, at most those of a line. */
+static void add_line(float *out, const float *a, const float *b, int64_t count)
+{
+    if (count == LINE_FLOATS) {
+        float sum[LINE_FLOATS];
+
+        for (int i = 0; i < LINE_FLOATS; i++) {
+            sum[i] = a[i] + b[i];
         }
+        memcpy(out, sum, sizeof(sum));
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        out[i] = a[i] + b[i];
+    }
+}
+
+/* Adds up one line of each rank. This rank's numbers are those of its input. */
+static void sum_line(const struct bench_limit *limit, int64_t index, const float *in,
+                     float *out, int64_t count)
+{
+    float own[LINE_FLOATS];
+    const float *sum = own;
+
+    memcpy(own, in, (size_t)count * sizeof(*in));
+    for (int rank = 0; rank < limit->ranks; rank++) {
+        struct line *line = lines_of(limit, rank) + index;
+        const float *data = rank == limit->rank ? own : line->data;
+
+        if (rank != limit->rank) {
+            wait_until(limit, &line->number, limit->lines);
+        }
+        if (rank == 0) {
+            sum = data;
+        } else {
+            add_line(out, sum, data, count);
+            sum = out;
+        }
+    }
+    if (limit->ranks == 1) {
+        memmove(out, in, (size_t)count * sizeof(*in));
+    }
+}
+
+/* Sums at least one number through lines. Each rank has two sets of lines and uses them
+ * in turn. Before it writes a set again, all others have started the sum with its other
+ * set, so they have read this one. */
+static void sum_by_lines(struct bench_limit *limit, const float *in, float *out,
+                         int64_t count)
+{
+    limit->lines++;
+    put_lines(limit, in, count);
+    for (int64_t index = 0; count > 0; index++) {
+        int64_t most = count < LINE_FLOATS ? count : LINE_FLOATS;
+
+        sum_line(limit, index, in, out, most);
+        in += most;
+        out += most;
+        count -= most;
     }
 }
 
@@ -131,14 +193,34 @@ static int64_t length_of(const struct sum *sum, int64_t chunk)
     return rest < sum->chunk ? rest : sum->chunk;
 }
 
+/* Returns where the part of a rank begins, rounded down to a cache line. */
+static int64_t part_begin(int64_t length, int rank, int ranks)
+{
+    return rank == ranks ? length : length * rank / ranks / 16 * 16;
+}
+
+/* Copies elements [begin, end) of a chunk in. */
+static void copy_range(const struct sum *sum, int64_t chunk, int64_t begin, int64_t end)
+{
+    const struct bench_limit *limit = sum->limit;
+
+    memcpy(slot_in(limit, limit->rank, sum->first + (uint64_t)chunk) + begin,
+           sum->in + chunk * sum->chunk + begin, (size_t)(end - begin) * sizeof(float));
+}
+
+/* Copies in what other ranks need: in `parts`, all but this rank's own part. */
 static void copy_in(const struct sum *sum, int64_t chunk)
 {
     const struct bench_limit *limit = sum->limit;
-    uint64_t number = sum->first + (uint64_t)chunk;
+    int64_t length = length_of(sum, chunk);
 
-    memcpy(slot_in(limit, limit->rank, number), sum->in + chunk * sum->chunk,
-           (size_t)length_of(sum, chunk) * sizeof(float));
-    atomic_store_explicit(chunks_in(limit, limit->rank), number + 1,
+    if (sum->plan->way == BENCH_LIMIT_PARTS) {
+        copy_range(sum, chunk, 0, part_begin(length, limit->rank, limit->ranks));
+        copy_range(sum, chunk, part_begin(length, limit->rank + 1, limit->ranks), length);
+    } else {
+        copy_range(sum, chunk, 0, length);
+    }
+    atomic_store_explicit(chunks_in(limit, limit->rank), sum->first + (uint64_t)chunk + 1,
                           memory_order_release);
 }
 
@@ -162,8 +244,8 @@ static void copy_out(const struct sum *sum, float *out, const float *in, int64_t
     }
 }
 
-/* Adds up elements [begin, end) of a chunk from all ranks, into the output. copy: also
- * into this rank's slot of results. */
+/* Adds up elements [begin, end) of a chunk into the output: from the slots of the other
+ * ranks and from this rank's input. copy: also into this rank's slot of results. */
 static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64_t end,
                       bool copy)
 {
@@ -179,7 +261,8 @@ static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64
         float *slot = slot_out(limit, limit->rank, number) + begin;
 
         for (int rank = 0; rank < limit->ranks; rank++) {
-            in[rank] = slot_in(limit, rank, number) + begin;
+            in[rank] = rank == limit->rank ? sum->in + chunk * sum->chunk + begin
+                                           : slot_in(limit, rank, number) + begin;
         }
         if (copy) {
             hvd_reduce(&reduction, in, limit->ranks, (size_t)count, slot);
@@ -190,12 +273,6 @@ static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64
             hvd_reduce(&reduction, in, limit->ranks, (size_t)count, out + begin);
         }
     }
-}
-
-/* Returns where the part of a rank begins, rounded down to a cache line. */
-static int64_t part_begin(int64_t length, int rank, int ranks)
-{
-    return rank == ranks ? length : length * rank / ranks / 16 * 16;
 }
 
 static void add_part(const struct sum *sum, int64_t chunk)
@@ -268,8 +345,8 @@ void bench_limit_sum(struct bench_limit *limit, const struct bench_limit_plan *p
                       .first = limit->chunks};
     int64_t chunks;
 
-    if (plan->way == BENCH_LIMIT_LINE) {
-        sum_by_line(limit, in, out, count);
+    if (plan->way == BENCH_LIMIT_LINES) {
+        sum_by_lines(limit, in, out, count);
         return;
     }
     chunks = (count + sum.chunk - 1) / sum.chunk;
@@ -289,9 +366,8 @@ int bench_limit_plans(size_t bytes, struct bench_limit_plan plans[BENCH_LIMIT_PL
     const size_t few_parts = 8 * 1024, leaves_caches = 1 << 20;
     int count = 0;
 
-    if (bytes <= LINE_DATA) {
-        plans[count++] = (struct bench_limit_plan){.way = BENCH_LIMIT_LINE};
-        return count;
+    if (bytes <= LINES_BYTES) {
+        plans[count++] = (struct bench_limit_plan){.way = BENCH_LIMIT_LINES};
     }
     for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
         for (int streams = 0; streams <= (bytes >= leaves_caches); streams++) {

@@ -3,8 +3,10 @@
  * memory, with private input and output and hvd's vector loops. There are no names,
  * types, errors or anything else that a library needs.
  *
- * There are three ways. All of them add in the order of the ranks:
- *   line    up to 56 bytes: data and sequence number in one cache line of each rank
+ * There are three ways. All of them add in the order of the ranks, and a rank reads its
+ * own numbers from its input:
+ *   lines   up to 4 KiB: 56 bytes of data and a sequence number in each cache line, so
+ *           that a line is announced by itself
  *   full    all ranks copy their input in, chunk by chunk, and each adds up everything;
  *           ranks wait for each other once per chunk
  *   parts   all ranks copy in, each adds up its part of the chunk and leaves the result
@@ -24,7 +26,7 @@ enum {
 };
 
 enum bench_limit_way {
-    BENCH_LIMIT_LINE,
+    BENCH_LIMIT_LINES,
     BENCH_LIMIT_FULL,
     BENCH_LIMIT_PARTS
 };
@@ -40,7 +42,7 @@ struct bench_limit {
     int rank;
     int ranks;
     int polls; /* polls before sched_yield() */
-    uint64_t lines; /* sums by `line` so far */
+    uint64_t lines; /* sums by `lines` so far */
     uint64_t chunks; /* chunks so far, by `full` and `parts` */
 };
 
