@@ -33,29 +33,25 @@ static void *touch(const void *address, size_t bytes)
     return fake_gpu_touch("a collective", address, bytes);
 }
 
-/* Checks that all ranks make the same call. */
+/* Checks that all ranks make the same call, with memory at the same place of a window. */
 static bool agree(const struct fake_call *call)
 {
     struct fake_link *link = &call->comm->link;
     uint64_t own = ((uint64_t)call->count * 31 + (uint64_t)call->dtype) * 31;
-    bool is_same = true;
+    bool is_same;
 
     own = (own + (uint64_t)call->kind) * 31 + (uint64_t)call->op;
-    link->shared->places[link->rank].call =
-        call->kind == FAKE_BROADCAST || call->kind == FAKE_REDUCE
-            ? own * 31 + (uint64_t)call->peer
-            : own;
-    if (!fake_link_barrier(link)) {
-        return false;
+    if (call->kind == FAKE_BROADCAST || call->kind == FAKE_REDUCE) {
+        own = own * 31 + (uint64_t)call->peer;
     }
-    for (int i = 0; i < link->size; i++) {
-        is_same &= link->shared->places[i].call == link->shared->places[link->rank].call;
-    }
-    if (!is_same) {
+    own = own * 31 + fake_window_place(call->comm, call->from);
+    own = own * 31 + fake_window_place(call->comm, call->to);
+    is_same = fake_link_agree(link, own);
+    if (!is_same && !atomic_load(&link->is_aborted)) {
         fprintf(stderr, "fake NCCL: the ranks make different calls\n");
         atomic_store(&call->comm->error, invalid_usage);
     }
-    return fake_link_barrier(link) && is_same;
+    return is_same;
 }
 
 static void add_chunk(const struct fake_call *call, size_t bytes, char *to)

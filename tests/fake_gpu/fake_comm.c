@@ -94,6 +94,11 @@ static int wait_if_told(struct fake_comm *comm, int result)
     return atomic_load(&comm->state);
 }
 
+int fake_comm_begin_job(struct fake_comm *comm, void *(*job)(void *comm))
+{
+    return wait_if_told(comm, begin_job(comm, job));
+}
+
 bool fake_comm_is_ready(struct fake_comm *comm)
 {
     if (atomic_load(&comm->state) == FAKE_IN_PROGRESS) {
@@ -230,8 +235,7 @@ HVD_EXPORT int ncclCommInitRankConfig(struct fake_comm **out, int size, struct f
     if (result == FAKE_NCCL_SUCCESS && fake_nccl_version() < copied_version) {
         (*out)->config = config;
     }
-    return result == FAKE_NCCL_SUCCESS ? wait_if_told(*out, begin_job(*out, meet))
-                                       : result;
+    return result == FAKE_NCCL_SUCCESS ? fake_comm_begin_job(*out, meet) : result;
 }
 
 static void end_comm(struct fake_comm *comm)
@@ -240,9 +244,18 @@ static void end_comm(struct fake_comm *comm)
     for (unsigned turn = 0; atomic_load(&comm->under_way) > 0; turn++) {
         fake_link_pause(turn);
     }
+    fake_windows_drop(comm);
     fake_link_close(&comm->link);
     free(comm);
     fake_gpu_count_comm(-1);
+}
+
+static void look_for_windows(const struct fake_comm *comm)
+{
+    if (comm->windows != NULL) {
+        fprintf(stderr, "fake NCCL: a communicator ends before its windows\n");
+        abort();
+    }
 }
 
 /* A non-blocking communicator has ended only when all of its ranks have called this. */
@@ -265,11 +278,12 @@ HVD_EXPORT int ncclCommFinalize(struct fake_comm *comm)
         fprintf(stderr, "fake NCCL: a communicator is finalized while it is in use\n");
         abort();
     }
+    look_for_windows(comm);
     if (fake_gpu_fails("ncclCommFinalize")) {
         return FAKE_SYSTEM_ERROR;
     }
     comm->is_finalized = true;
-    return wait_if_told(comm, begin_job(comm, finalize));
+    return fake_comm_begin_job(comm, finalize);
 }
 
 HVD_EXPORT int ncclCommDestroy(struct fake_comm *comm)
@@ -277,6 +291,7 @@ HVD_EXPORT int ncclCommDestroy(struct fake_comm *comm)
     if (!fake_comm_is_ready(comm)) {
         return FAKE_INVALID_ARGUMENT;
     }
+    look_for_windows(comm);
     end_comm(comm);
     return fake_nccl_result("ncclCommDestroy");
 }

@@ -92,3 +92,17 @@ bool fake_link_barrier(struct fake_link *link)
     }
     return !atomic_load(&link->is_aborted);
 }
+
+bool fake_link_agree(struct fake_link *link, uint64_t call)
+{
+    bool is_same = true;
+
+    link->shared->places[link->rank].call = call;
+    if (!fake_link_barrier(link)) {
+        return false;
+    }
+    for (int i = 0; i < link->size; i++) {
+        is_same &= link->shared->places[i].call == call;
+    }
+    return fake_link_barrier(link) && is_same;
+}

@@ -62,6 +62,9 @@ void fake_link_close(struct fake_link *link);
 bool fake_link_meet(struct fake_link *link);
 bool fake_link_barrier(struct fake_link *link);
 
+/* A barrier; returns false also if the ranks pass different numbers. */
+bool fake_link_agree(struct fake_link *link, uint64_t call);
+
 void fake_link_pause(unsigned turn); /* pauses between two polls */
 
 #endif

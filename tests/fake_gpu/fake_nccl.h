@@ -17,6 +17,7 @@ enum {
 /* ncclResult_t */
 enum {
     FAKE_NCCL_SUCCESS = 0,
+    FAKE_CUDA_ERROR = 1,
     FAKE_SYSTEM_ERROR = 2,
     FAKE_INVALID_ARGUMENT = 4,
     FAKE_INVALID_USAGE = 5,
@@ -45,6 +46,8 @@ enum fake_call_kind {
     FAKE_RECV,
 };
 
+struct fake_window;
+
 struct fake_comm {
     struct fake_link link;
     /* the caller's configuration, if this version keeps a pointer to it */
@@ -66,6 +69,10 @@ struct fake_comm {
     bool is_finalized;
     double scaled[FAKE_MOST_SCALED];
     bool has_scaled[FAKE_MOST_SCALED];
+    /* fake_window.c */
+    struct fake_window *windows;
+    struct fake_window *registering;
+    unsigned registrations;
 };
 
 struct fake_call {
@@ -96,6 +103,16 @@ void fake_nccl_warn(const char *source, const char *format, ...) HVD_PRINTF(2, 3
 
 /* Whether the communicator's last call has ended; prints an error if not. */
 bool fake_comm_is_ready(struct fake_comm *comm);
+
+/* Runs a job of a non-blocking communicator in its thread, or, with NCCL_COMM_BLOCKING=1,
+ * to its end. Returns the result of the call. */
+int fake_comm_begin_job(struct fake_comm *comm, void *(*job)(void *comm));
+
+/* Returns where an address is in the windows of a communicator, the same number on all
+ * ranks if it is at the same offset; 0: in none. Ends the process if it is memory of
+ * ncclMemAlloc that is in none. */
+uint64_t fake_window_place(const struct fake_comm *comm, const void *address);
+void fake_windows_drop(struct fake_comm *comm); /* as an abort does */
 
 /* Puts calls on their stream. In every second launch of a non-blocking communicator, a
  * thread does this later, and the function returns FAKE_IN_PROGRESS. */
