@@ -55,6 +55,7 @@ int hvd_gpu_tensors_open(struct hvd_job *job, struct hvd_error *err)
                                           .allreduce = settings->gpu_allreduce,
                                           .pack_below = settings->gpu_pack_below,
                                           .direct = settings->gpu_direct,
+                                          .takes_windows = settings->nccl_windows,
                                           .wake = wake_driver,
                                           .is_traced = is_traced,
                                           .context = job};

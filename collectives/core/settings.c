@@ -368,6 +368,7 @@ void hvd_job_settings_read(struct hvd_job_settings *settings)
     read_gpu_words(settings);
     read_gpu_allreduce(settings);
     settings->gpu_pack_below = read_pack_below();
+    settings->nccl_windows = read_switch(HVD_ENV_NCCL_WINDOWS, false);
 }
 
 void hvd_job_settings_name_rank(const struct hvd_job_settings *settings, int rank)

@@ -137,28 +137,42 @@ static struct hvd_gpu_schedule schedule_of(const struct hvd_gpu_run *run)
     };
 }
 
-static void place_schedule(const struct hvd_gpu_run *run,
-                           struct hvd_gpu_schedule *schedule)
+size_t hvd_gpu_launch_pack_bytes(const struct hvd_gpu_run *run)
 {
-    const struct hvd_gpu_buffer *pack = run->gpu->pack;
-    char *memory = pack != NULL ? pack->memory : NULL;
+    const struct hvd_gpu_schedule schedule = schedule_of(run);
 
-    schedule->pack = memory;
-    schedule->scratch =
-        memory == NULL ? NULL : memory + hvd_gpu_schedule_pack_bytes(schedule);
+    return hvd_gpu_schedule_pack_bytes(&schedule);
+}
+
+/* Finds memory for packed tensors: a window if there is one; if not, it is followed by
+ * the scratch memory. */
+static int place_schedule(struct hvd_gpu_run *run, struct hvd_gpu_schedule *schedule,
+                          struct hvd_error *err)
+{
+    size_t bytes = hvd_gpu_schedule_pack_bytes(schedule);
+    char *window = bytes > 0 ? hvd_gpu_window_memory(run->set, bytes) : NULL;
+    size_t plain_bytes = window == NULL ? bytes : 0;
+    int status =
+        find_pack(run, plain_bytes + hvd_gpu_schedule_scratch_bytes(schedule), err);
+
+    if (status == 0) {
+        char *memory = run->gpu->pack != NULL ? run->gpu->pack->memory : NULL;
+
+        schedule->pack = window != NULL ? window : memory;
+        schedule->scratch = memory == NULL ? NULL : memory + plain_bytes;
+    }
+    return status;
 }
 
 int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     struct hvd_gpu_schedule schedule = schedule_of(run);
-    size_t bytes = hvd_gpu_schedule_scratch_bytes(&schedule) +
-                   hvd_gpu_schedule_pack_bytes(&schedule);
     int status = hvd_gpu_mark_create(run->gpu->pool, &run->job.mark, err);
 
     if (status != 0) {
         return status;
     }
-    status = find_pack(run, bytes, err);
+    status = place_schedule(run, &schedule, err);
     if (status != 0) {
         return status;
     }
@@ -166,7 +180,6 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    place_schedule(run, &schedule);
     hvd_gpu_steps_follow(&run->job.steps, schedule.entries, schedule.count);
     hvd_gpu_schedule_steps(&schedule, &run->job.steps);
     return hvd_gpu_launch_submit(run, HVD_GPU_COLLECT, run->set->comm, err);

@@ -24,7 +24,7 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 8
+#define HVD_GPU_MODULE_VERSION 9
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
@@ -79,6 +79,8 @@ enum hvd_gpu_step_kind {
      * `to`, the result of an earlier collective, to NaN if the device has been aborted.
      * Consecutive steps of one dtype are launched together. */
     HVD_GPU_POISON,
+    /* Registers the window at `to`, see struct hvd_gpu_window; alone in its work. */
+    HVD_GPU_REGISTER,
     /* Collectives of the work's comm; `from` may equal `to`; `count` elements of
      * dtype. */
     HVD_GPU_ALLREDUCE,
@@ -112,6 +114,27 @@ struct hvd_gpu_step {
     const void *own;
     int64_t stride; /* bytes */
     struct hvd_gpu_event *event;
+};
+
+enum hvd_gpu_window_state {
+    HVD_GPU_WINDOW_ALLOCATED,
+    HVD_GPU_WINDOW_REGISTERED,
+    HVD_GPU_WINDOW_REFUSED, /* this NCCL registers no windows for these GPUs */
+    HVD_GPU_WINDOW_FAILED, /* the communicator was aborted; see error */
+};
+
+/* Memory of NCCL that is registered in a communicator, at the same offset and of the same
+ * size on all ranks, so that kernels of NCCL may access it on other ranks. An operation
+ * uses the windows of all ranks or of none. */
+struct hvd_gpu_window {
+    struct hvd_gpu_window *next; /* this and comm: for the module's use */
+    struct hvd_gpu_comm *comm;
+    void *memory;
+    size_t bytes;
+    void *handle; /* NCCL's; NULL: not registered */
+    /* changed by HVD_GPU_REGISTER, valid once its work is launched */
+    enum hvd_gpu_window_state state;
+    struct hvd_error error; /* state FAILED */
 };
 
 /* The kinds of activity that are measured. */
@@ -281,6 +304,17 @@ struct hvd_gpu_module {
     /* Ends the communicator once the device has completed its work. Does not wait. comm
      * is invalid from now on. All its ranks must call this, in any order. */
     void (*comm_destroy)(struct hvd_gpu_comm *comm);
+
+    /* Like comm_destroy, for a communicator that has failed on some rank: aborts it once
+     * the device has completed this rank's work. */
+    void (*comm_abandon)(struct hvd_gpu_comm *comm);
+
+    /* Allocates a window of NCCL 2.27 or later; the next work of comm may register it.
+     * The communicator owns *out, deregisters it and frees it when it ends.
+     * window_destroy frees one that is not registered. */
+    int (*window_create)(struct hvd_gpu_comm *comm, size_t bytes,
+                         struct hvd_gpu_window **out, struct hvd_error *err);
+    void (*window_destroy)(struct hvd_gpu_window *window);
 
     void (*submit)(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
 

@@ -173,7 +173,9 @@ static void add_allreduces(struct hvd_gpu_run *run, char *memory, int parts)
 /* Submits the rounds. The fastest round counts for each part; the first one warms up. */
 static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    char *tensors = run->packing.buffer->memory, *pack = tensors + pack_bytes;
+    char *tensors = run->packing.buffer->memory;
+    char *window = hvd_gpu_window_memory(run->set, pack_bytes);
+    char *pack = window != NULL ? window : tensors + pack_bytes;
 
     hvd_gpu_steps_add(&run->job.steps,
                       &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,

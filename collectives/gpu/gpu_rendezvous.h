@@ -17,6 +17,7 @@ struct hvd_gpu_offer {
     int32_t path; /* enum hvd_gpu_path */
     int32_t allreduce; /* enum hvd_gpu_allreduce */
     int32_t direct; /* enum hvd_gpu_direct */
+    int32_t takes_windows; /* HVD_NCCL_WINDOWS=1 */
     int32_t ucx_version; /* 0 if the rank does not use UCX */
     int64_t pack_below; /* bytes, or HVD_GPU_PACK_AUTO */
     /* NCCL id for the node's communicator; zero unless this rank makes it */
@@ -52,5 +53,9 @@ void hvd_gpu_packing_agree(struct hvd_gpu_run *run,
 /* Call after hvd_gpu_packing_agree: takes memory for packed tensors before the training
  * fills the device. A full device is not a failure. */
 int hvd_gpu_packing_reserve(struct hvd_gpu_run *run, struct hvd_error *err);
+
+/* For a set that uses NCCL: whether it may use windows. Fills in run->set. */
+void hvd_gpu_window_agree(struct hvd_gpu_run *run,
+                          const struct hvd_gpu_rendezvous *rendezvous);
 
 #endif

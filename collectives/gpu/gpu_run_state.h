@@ -19,6 +19,7 @@ enum hvd_gpu_phase {
     HVD_GPU_AWAIT_TURN,
     HVD_GPU_RENDEZVOUS,
     HVD_GPU_COUNT, /* alltoall: the ranks exchange their splits */
+    HVD_GPU_REGISTER_WINDOW, /* registers memory for packed tensors with NCCL */
     HVD_GPU_MEASURE, /* measures which tensors are worth packing */
     HVD_GPU_READY, /* a trial: waits for this rank's input */
     HVD_GPU_LINE_UP, /* a trial: waits for the input of all ranks */
@@ -42,6 +43,30 @@ struct hvd_gpu_packing {
     struct hvd_gpu_buffer *buffer;
     struct hvd_gpu_timing *timing;
     struct hvd_gpu_packing_times times; /* the times of this rank */
+};
+
+enum hvd_gpu_window_stage {
+    HVD_GPU_WINDOW_ASK,
+    HVD_GPU_WINDOW_RUN,
+    HVD_GPU_WINDOW_TELL,
+    HVD_GPU_WINDOW_RENEW,
+    HVD_GPU_WINDOW_DONE,
+};
+
+/* The state of its window that a rank tells to the others. */
+struct hvd_gpu_window_word {
+    int32_t state; /* enum hvd_gpu_window_state */
+    char reason[200]; /* state FAILED */
+    unsigned char id[HVD_GPU_ID_BYTES]; /* RENEW: of the next communicator, from rank 0 */
+};
+
+/* gpu_window.c: registers a window. */
+struct hvd_gpu_window_run {
+    enum hvd_gpu_window_stage stage;
+    int size_class;
+    struct hvd_gpu_window *window; /* the communicator owns it; NULL: not allocated */
+    struct hvd_gpu_window_word word; /* of this rank */
+    char reason[256]; /* why the ranks use no window */
 };
 
 /* gpu_algorithm.c: a batch used as a trial of an algorithm. Nothing else runs until the
@@ -80,6 +105,7 @@ struct hvd_gpu_run {
     struct hvd_gpu_offer *offer; /* gpu_rendezvous.c: the offer of this rank */
     struct hvd_gpu_trial_run trial;
     struct hvd_gpu_packing packing;
+    struct hvd_gpu_window_run window_run;
     int64_t *counts; /* gpu_launch.c, alltoall: [2 * size] rows sent, rows received */
     struct hvd_gpu_staging staging;
 };
@@ -122,11 +148,26 @@ int hvd_gpu_packing_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved
                              struct hvd_error *err);
 void hvd_gpu_packing_finish(struct hvd_gpu_run *run);
 
+/* gpu_window.c: memory of NCCL for packed tensors.
+ *
+ *   wanted     whether to register a window before this batch
+ *   begin      starts that
+ *   progress   returns 0 when it is done, HVD_INPROGRESS or a failure
+ *   memory     returns a window of at least `bytes` bytes; NULL if there is none. All
+ *              ranks get one, or none does */
+bool hvd_gpu_window_wanted(const struct hvd_gpu_run *run);
+int hvd_gpu_window_begin(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_window_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                            struct hvd_error *err);
+char *hvd_gpu_window_memory(const struct hvd_gpu_set *set, size_t bytes);
+
 /* gpu_launch.c: fits returns whether NCCL can do the batch; launch launches it. For an
  * alltoall the ranks first exchange how many rows each one sends: count begins that,
  * count_end uses the result. */
 bool hvd_gpu_launch_fits(const struct hvd_gpu_run *run);
 int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err);
+/* For an allreduce: bytes of packed tensors, the same on all ranks. */
+size_t hvd_gpu_launch_pack_bytes(const struct hvd_gpu_run *run);
 int hvd_gpu_alltoall_count(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_alltoall_count_end(struct hvd_gpu_run *run, struct hvd_error *err);
 

@@ -22,10 +22,12 @@
 struct hvd_entry;
 struct hvd_gpu_inter_node;
 struct hvd_gpu_job;
+struct hvd_gpu_window;
 
 enum {
     /* How long hvd_gpu_stop waits for the device and NCCL. */
     HVD_GPU_STOP_MS = 5000,
+    HVD_GPU_WINDOW_CLASSES = 2, /* sizes of windows; gpu_window.c */
 };
 
 /* The algorithm of a size class; gpu_algorithm.c. */
@@ -56,6 +58,10 @@ struct hvd_gpu_set {
     int64_t pack_below; /* bytes; see gpu_schedule.h */
     /* pack_below is a default that has yet to be measured; gpu_packing.c */
     bool measures_packing;
+    /* gpu_window.c: whether more windows may be registered in comm, and those that are,
+     * by size class; NULL: none */
+    bool takes_windows;
+    struct hvd_gpu_window *windows[HVD_GPU_WINDOW_CLASSES];
 };
 
 struct hvd_gpu_runtime {

@@ -154,6 +154,9 @@
 /* Tensors smaller than this number of bytes are packed together for NCCL. Default: auto,
  * measured. */
 #define HVD_ENV_GPU_PACK_BELOW "HVD_GPU_PACK_BELOW"
+/* 1: packed tensors are in memory that NCCL 2.27 and later register as a window, for its
+ * symmetric kernels. Default: 0, until it has been measured. */
+#define HVD_ENV_NCCL_WINDOWS "HVD_NCCL_WINDOWS"
 
 /* --- Files of hvd ---
  * Set these only if a file is not in its usual place. */

@@ -11,6 +11,10 @@
 
 static const unsigned config_magic = 0xcafebeef; /* NCCL_API_MAGIC */
 
+/* How long the end of a communicator with windows may wait for the device: less than
+ * libhvd waits for the launcher. */
+static const int settle_ms = 3000;
+
 static const struct hvd_nccl *find_nccl(struct hvd_gpu_device *device,
                                         struct hvd_gpu_library *found)
 {
@@ -270,6 +274,27 @@ int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err)
     return status;
 }
 
+bool hvd_comm_settle(struct hvd_gpu_comm *comm, int ms)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    CUstream stream = comm->device->streams[comm->queue];
+    struct hvd_gpu_event *event = NULL;
+    int status = hvd_event_create(comm->device, &event, NULL);
+
+    if (status == 0) {
+        status = hvd_event_record(event, stream, NULL);
+    }
+    if (status == 0) {
+        status = hvd_event_test(event, NULL);
+    }
+    while (status == HVD_INPROGRESS && ms-- > 0) {
+        nanosleep(&moment, NULL);
+        status = hvd_event_test(event, NULL);
+    }
+    hvd_event_destroy(event);
+    return status == 0;
+}
+
 void hvd_comm_abort(struct hvd_gpu_comm *comm)
 {
     ncclComm_t handle = take_handle(comm);
@@ -287,6 +312,7 @@ static void release_handle(struct hvd_gpu_comm *comm, ncclComm_t handle)
         comm->has_scaled = false;
         nccl->op_destroy(comm->scaled_op, handle);
     }
+    hvd_window_deregister_all(comm, handle);
 }
 
 /* Like hvd_comm_end, but does not wait for other ranks. Returns HVD_INPROGRESS until the
@@ -328,7 +354,8 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
         return;
     }
     /* NCCL refuses to destroy a communicator that has failed or is busy. */
-    if (nccl->async_error(handle, &state) != NCCL_SUCCESS || state != NCCL_SUCCESS) {
+    if (nccl->async_error(handle, &state) != NCCL_SUCCESS || state != NCCL_SUCCESS ||
+        (comm->windows != NULL && !hvd_comm_settle(comm, settle_ms))) {
         nccl->abort(handle);
         return;
     }
@@ -350,6 +377,12 @@ void hvd_comm_destroy(struct hvd_gpu_comm *comm)
     device->leaving++;
     pthread_cond_broadcast(&device->changed);
     pthread_mutex_unlock(&device->lock);
+}
+
+void hvd_comm_abandon(struct hvd_gpu_comm *comm)
+{
+    comm->is_abandoned = true;
+    hvd_comm_destroy(comm);
 }
 
 /* Tests whether the device has completed all work on the communicator's stream; returns
@@ -375,11 +408,16 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm)
 {
     int status = hvd_comm_handle(comm) == NULL ? 0 : test_use(comm);
 
-    if (status == 0) {
+    if (status == 0 && comm->is_abandoned) {
+        hvd_comm_abort(comm);
+    } else if (status == 0) {
         status = finish_comm(comm);
     }
     if (status == HVD_INPROGRESS) {
         return false;
+    }
+    if (status == 0) {
+        hvd_window_free_all(comm);
     }
     hvd_event_destroy(comm->last_use);
     comm->last_use = NULL;

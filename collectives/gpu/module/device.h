@@ -32,6 +32,9 @@ struct hvd_gpu_comm {
     int scaled_dtype;
     double scaled_factor;
     bool has_scaled;
+    struct hvd_gpu_window *windows; /* lock */
+    /* hvd_comm_abandon was called; set before is_leaving */
+    bool is_abandoned;
     /* hvd_comm_destroy was called: the communicator is to end before the device does */
     _Atomic bool is_leaving;
     /* The launcher alone uses the following fields. */
@@ -169,10 +172,24 @@ void hvd_comm_abort(struct hvd_gpu_comm *comm);
 /* Launcher thread only. Destroys or aborts NCCL's communicator; the struct remains. */
 void hvd_comm_end(struct hvd_gpu_comm *comm);
 void hvd_comm_destroy(struct hvd_gpu_comm *comm);
+void hvd_comm_abandon(struct hvd_gpu_comm *comm);
+/* Waits until the device has completed the work on the communicator's stream. Returns
+ * false if it has not within `ms`, or cannot tell. */
+bool hvd_comm_settle(struct hvd_gpu_comm *comm, int ms);
 /* Launcher thread only; call until has_left is set. Ends a communicator that is_leaving,
  * as far as that is possible without waiting for other ranks. Returns true when only the
  * struct is left to free. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
+
+/* window.c. register fails only after an abort: NCCL's own answer is in window->state. It
+ * and deregister_all are for the launcher thread. Call deregister_all and free_all when
+ * the device no longer uses the windows; free_all also when NCCL does not. */
+int hvd_window_create(struct hvd_gpu_comm *comm, size_t bytes,
+                      struct hvd_gpu_window **out, struct hvd_error *err);
+void hvd_window_destroy(struct hvd_gpu_window *window);
+int hvd_window_register(struct hvd_gpu_window *window, struct hvd_error *err);
+void hvd_window_deregister_all(struct hvd_gpu_comm *comm, ncclComm_t handle);
+void hvd_window_free_all(struct hvd_gpu_comm *comm);
 
 /* steps.c. Launcher thread only: puts the work's steps on its stream. */
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);

@@ -6,6 +6,9 @@
 #include "collectives/gpu/module/timing.h"
 #include "gpu_binding/base/error.h"
 
+/* How long to wait for the device before windows are freed. */
+static const int settle_ms = 1000;
+
 static int find_device(struct hvd_gpu_device *device, struct hvd_error *err)
 {
     const struct hvd_cuda *cuda = device->cuda;
@@ -70,10 +73,24 @@ static int open_context(struct hvd_gpu_device *device, struct hvd_error *err)
     return status;
 }
 
+/* Frees the windows of the communicators that ended with the device. After an abort, the
+ * device may still use them: then they leak. */
+static void free_windows(struct hvd_gpu_device *device)
+{
+    for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
+        if (comm->windows != NULL && hvd_comm_settle(comm, settle_ms)) {
+            hvd_window_free_all(comm);
+        }
+    }
+}
+
 void hvd_device_close(struct hvd_gpu_device *device)
 {
     bool entered = device->ctx != NULL && hvd_device_enter(device, NULL) == 0;
 
+    if (entered) {
+        free_windows(device);
+    }
     hvd_kernels_unload(&device->kernels);
     for (int i = 0; i < HVD_GPU_QUEUES; i++) {
         if (device->streams[i] != NULL) {

@@ -42,6 +42,10 @@ static const struct hvd_library_symbol symbols[] = {
     NEEDED(recv, "ncclRecv"),
     NEWER(scaled_sum_create, "ncclRedOpCreatePreMulSum"),
     NEWER(op_destroy, "ncclRedOpDestroy"),
+    NEWER(mem_alloc, "ncclMemAlloc"),
+    NEWER(mem_free, "ncclMemFree"),
+    NEWER(window_register, "ncclCommWindowRegister"),
+    NEWER(window_deregister, "ncclCommWindowDeregister"),
 };
 
 static struct hvd_nccl functions;

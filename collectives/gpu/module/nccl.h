@@ -26,6 +26,8 @@ enum {
     NCCL_IN_PROGRESS = 7,
     NCCL_LEAST_VERSION = 2700,
     NCCL_CONFIG_VERSION = 21400, /* the first version with a config */
+    NCCL_WINDOW_VERSION = 22700, /* the first with windows */
+    NCCL_WINDOW_SYMMETRIC = 1, /* NCCL_WIN_COLL_SYMMETRIC */
     NCCL_SHARED_GPU_VERSION = 23000, /* the first with NCCL_MULTI_RANK_GPU_ENABLE */
     /* From the first of these versions on, and before the second, non-blocking calls
      * sometimes hang. */
@@ -74,6 +76,11 @@ struct hvd_nccl {
     int (*scaled_sum_create)(int *op, void *scalar, int dtype, int residence,
                              ncclComm_t comm); /* NULL before 2.11 */
     int (*op_destroy)(int op, ncclComm_t comm); /* NULL before 2.11 */
+    int (*mem_alloc)(void **memory, size_t bytes); /* this and mem_free: since 2.19 */
+    int (*mem_free)(void *memory);
+    int (*window_register)(ncclComm_t comm, void *memory, size_t bytes, void **window,
+                           int flags); /* NULL before 2.27 */
+    int (*window_deregister)(ncclComm_t comm, void *window); /* NULL before 2.27 */
 };
 
 /* Finds NCCL; only a successful search is remembered. Loads `file` if it is not NULL;

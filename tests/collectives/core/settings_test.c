@@ -292,6 +292,14 @@ static void test_gpu_pack_below(void)
     }
 }
 
+static void test_nccl_windows(void)
+{
+    tap_ok(!read_one(NULL, NULL).nccl_windows, "by default there are no windows of NCCL");
+    tap_ok(read_one("HVD_NCCL_WINDOWS", "1").nccl_windows &&
+               !read_one("HVD_NCCL_WINDOWS", "0").nccl_windows,
+           "HVD_NCCL_WINDOWS is 0 or 1");
+}
+
 static void test_gpu_allreduce(void)
 {
     static const struct {
@@ -340,5 +348,6 @@ int main(void)
     test_gpu_allreduce();
     test_gpu_direct();
     test_gpu_pack_below();
+    test_nccl_windows();
     return tap_done();
 }
