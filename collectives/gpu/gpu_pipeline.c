@@ -14,10 +14,18 @@
 
 /* The jobs of one chunk. */
 struct chunk_jobs {
+    /* its reduce, and the gather of the chunk that is HVD_GPU_WINDOW before it; see
+     * reduce_job */
     struct hvd_gpu_job reduce;
     struct hvd_gpu_job fetch;
     struct hvd_gpu_job back;
-    struct hvd_gpu_job gather;
+    struct hvd_gpu_job gather; /* if no reduce is launched together with it */
+};
+
+/* Chunks that have memory on the device, and jobs. While one chunk is gathered and
+ * another one is reduced, the chunk before the first is still unpacked. */
+enum {
+    PLACES = HVD_GPU_WINDOW + 2,
 };
 
 struct hvd_gpu_pipeline {
@@ -28,10 +36,10 @@ struct hvd_gpu_pipeline {
     int64_t count; /* number of chunks, at least 1 */
     int64_t begun; /* chunks whose reduce and fetch have been submitted */
     int64_t added; /* chunks that have been summed */
-    /* [HVD_GPU_WINDOW][local_size] shards; NULL without comm */
+    /* [PLACES][local_size] shards; NULL without comm */
     struct hvd_gpu_buffer *device;
     struct hvd_gpu_buffer *host; /* [HVD_GPU_WINDOW] shards; NULL if direct */
-    struct chunk_jobs window[HVD_GPU_WINDOW];
+    struct chunk_jobs jobs[PLACES];
     /* Set if direct: */
     struct hvd_gpu_direct_allreduce *directs[HVD_GPU_WINDOW];
     /* [HVD_GPU_WINDOW] pieces of scratch_bytes, on the device */
@@ -43,6 +51,7 @@ struct hvd_gpu_pipeline {
 
 /* Bytes [begin, begin + bytes) of the tensors, in shards of shard_bytes. */
 struct chunk {
+    int64_t number;
     int64_t begin;
     int64_t bytes;
     int64_t shard_bytes; /* the last shards may extend beyond the chunk */
@@ -63,10 +72,10 @@ enum {
 /* Number of the team's slots per shard. At most 8 (2 MiB): the network and the bus to the
  * device need about 100 us each for 2 MiB, so the cost of starting a chunk is small. A
  * batch that does not fill the window with such chunks gets smaller ones, so that they
- * overlap, but not below 2 (512 KiB), where starting them would cost more. Not measured
- * on real GPUs. */
+ * overlap, but not below 4 (1 MiB): starting one costs the launcher about as long as the
+ * network needs for that. Not measured on real GPUs. */
 static const size_t most_slots = 8;
-static const size_t least_slots = 2;
+static const size_t least_slots = 4;
 
 static int64_t round_up(int64_t bytes, int64_t unit)
 {
@@ -125,10 +134,15 @@ static int open_directs(struct hvd_gpu_pipeline *pipeline, int64_t places,
     return status;
 }
 
+static int64_t least_of(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
 static int take_buffers(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
 {
     const struct hvd_gpu_pipeline_config *config = &pipeline->config;
-    int64_t places = pipeline->count < HVD_GPU_WINDOW ? pipeline->count : HVD_GPU_WINDOW;
+    int64_t places = least_of(pipeline->count, HVD_GPU_WINDOW);
     size_t bytes = (size_t)(places * pipeline->shard_bytes);
     int status = config->is_direct
                      ? open_directs(pipeline, places, err)
@@ -138,7 +152,8 @@ static int take_buffers(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err
     if (status != 0 || config->comm == NULL) {
         return status;
     }
-    bytes *= (size_t)config->local_size;
+    bytes = (size_t)(least_of(pipeline->count, PLACES) * config->local_size *
+                     pipeline->shard_bytes);
     /* Direct chunks must be in device memory: UCX is told that they are. */
     return config->is_direct
                ? hvd_gpu_buffer_take(config->gpu->pool, HVD_GPU_DEVICE_MEMORY, bytes,
@@ -178,12 +193,13 @@ int hvd_gpu_pipeline_create(const struct hvd_gpu_pipeline_config *config,
 static struct chunk chunk_of(struct hvd_gpu_pipeline *pipeline, int64_t number)
 {
     const struct hvd_gpu_pipeline_config *config = &pipeline->config;
-    int64_t at = number % HVD_GPU_WINDOW;
-    struct chunk chunk = {.begin = number * pipeline->chunk_bytes,
-                          .jobs = &pipeline->window[at]};
+    int64_t at = number % HVD_GPU_WINDOW, place = number % PLACES;
+    struct chunk chunk = {.number = number,
+                          .begin = number * pipeline->chunk_bytes,
+                          .jobs = &pipeline->jobs[place]};
     int64_t left = pipeline->bytes - chunk.begin;
 
-    chunk.bytes = left < pipeline->chunk_bytes ? left : pipeline->chunk_bytes;
+    chunk.bytes = least_of(left, pipeline->chunk_bytes);
     chunk.shard_bytes = chunk.bytes;
     if (config->is_direct) {
         chunk.direct = pipeline->directs[at];
@@ -195,7 +211,7 @@ static struct chunk chunk_of(struct hvd_gpu_pipeline *pipeline, int64_t number)
         chunk.shard_bytes = round_up(
             (chunk.bytes + config->local_size - 1) / config->local_size, SHARD_ALIGNMENT);
         chunk.device =
-            pipeline->device->memory + at * config->local_size * pipeline->shard_bytes;
+            pipeline->device->memory + place * config->local_size * pipeline->shard_bytes;
         chunk.shard = chunk.device + config->local_rank * chunk.shard_bytes;
     }
     left = chunk.bytes - config->local_rank * chunk.shard_bytes;
@@ -431,28 +447,126 @@ static int submit_job(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_job *job
                               err);
 }
 
-static bool is_first(const struct hvd_gpu_pipeline *pipeline)
-{
-    return pipeline->begun == 0;
-}
-
 static bool is_last(const struct hvd_gpu_pipeline *pipeline)
 {
     return pipeline->added == pipeline->count - 1;
 }
 
-static int reduce_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                        struct hvd_error *err)
+/* --- on the COLLECT queue --- */
+
+/* One launch of NCCL. */
+struct turn {
+    int64_t gathered; /* number of the chunk that is gathered; -1: none */
+    int64_t reduced; /* number of the first chunk that is reduced */
+    int count; /* number of chunks that are reduced */
+};
+
+/* Returns the job that reduces the chunk. The last two chunks of the first window have
+ * one job: their shards are not fetched before those of the first two chunks, which takes
+ * longer than the reduction. */
+static struct hvd_gpu_job *reduce_job(struct hvd_gpu_pipeline *pipeline, int64_t number)
 {
-    struct hvd_gpu_job *job = &chunk->jobs->reduce;
+    int64_t first = number == HVD_GPU_WINDOW - 1 ? number - 1 : number;
+
+    return &pipeline->jobs[first % PLACES].reduce;
+}
+
+/* Returns how many chunks are reduced together with this one, which is in the first
+ * window. */
+static int reduced_together(const struct hvd_gpu_pipeline *pipeline, int64_t number)
+{
+    return number == HVD_GPU_WINDOW - 2 && number + 1 < pipeline->count ? 2 : 1;
+}
+
+static void pack_turn(struct hvd_gpu_pipeline *pipeline, const struct turn *turn,
+                      struct hvd_gpu_steps *steps)
+{
+    for (int i = 0; i < turn->count; i++) {
+        const struct chunk chunk = chunk_of(pipeline, turn->reduced + i);
+
+        bring_in(pipeline, &chunk, chunk.device, steps);
+    }
+    for (int i = 0; i < turn->count; i++) {
+        const struct chunk chunk = chunk_of(pipeline, turn->reduced + i);
+
+        walk_chunk(pipeline, &chunk, zero_on_device, chunk.device, steps);
+    }
+}
+
+static void unpack_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number,
+                         struct hvd_gpu_steps *steps)
+{
+    const struct chunk chunk = chunk_of(pipeline, number);
+
+    bring_out(pipeline, &chunk, chunk.device, steps);
+}
+
+static void add_collectives(struct hvd_gpu_pipeline *pipeline, const struct turn *turn,
+                            struct hvd_gpu_steps *steps)
+{
+    bool is_group = turn->count + (turn->gathered >= 0 ? 1 : 0) > 1;
+
+    if (is_group) {
+        hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP);
+    }
+    if (turn->gathered >= 0) {
+        const struct chunk chunk = chunk_of(pipeline, turn->gathered);
+
+        add_collective(pipeline, &chunk, false, steps);
+    }
+    for (int i = 0; i < turn->count; i++) {
+        const struct chunk chunk = chunk_of(pipeline, turn->reduced + i);
+
+        add_collective(pipeline, &chunk, true, steps);
+    }
+    if (is_group) {
+        hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
+    }
+}
+
+/* Adds steps that poison whole tensors if the device is aborted. They cover all chunks,
+ * because these run on one stream: only the last chunk gets such steps. */
+static void poison_results(const struct hvd_batch *batch, struct hvd_gpu_steps *steps)
+{
+    for (int64_t i = 0; i < batch->header.count; i++) {
+        const struct hvd_entry *entry = batch->entries[i];
+
+        if (!entry->is_zeros) {
+            hvd_gpu_steps_add_poison(steps, entry->descriptor.dtype, entry->output,
+                                     hvd_descriptor_bytes(&entry->descriptor));
+        }
+    }
+}
+
+/* Launches a turn. One kernel unpacks the chunk before the gathered one, and packs those
+ * that are reduced: a chunk is unpacked a turn late, the last one at once. */
+static int launch_turn(struct hvd_gpu_pipeline *pipeline, const struct turn *turn,
+                       struct hvd_error *err)
+{
+    bool ends = turn->gathered == pipeline->count - 1;
+    bool begins = turn->count > 0 && turn->reduced == 0;
+    struct hvd_gpu_job *job = turn->count > 0
+                                  ? reduce_job(pipeline, turn->reduced)
+                                  : &pipeline->jobs[turn->gathered % PLACES].gather;
 
     hvd_gpu_job_end(pipeline->config.gpu, job);
     follow_input(pipeline, job);
-    bring_in(pipeline, chunk, chunk->device, &job->steps);
-    walk_chunk(pipeline, chunk, zero_on_device, chunk->device, &job->steps);
-    add_collective(pipeline, chunk, true, &job->steps);
-    return submit_job(pipeline, job, HVD_GPU_COLLECT, is_first(pipeline), err);
+    if (turn->gathered > 0) {
+        unpack_chunk(pipeline, turn->gathered - 1, &job->steps);
+    }
+    pack_turn(pipeline, turn, &job->steps);
+    if (turn->gathered >= 0 && !pipeline->config.is_direct) {
+        add_follow(&job->steps, &pipeline->jobs[turn->gathered % PLACES].back);
+    }
+    add_collectives(pipeline, turn, &job->steps);
+    if (ends) {
+        unpack_chunk(pipeline, turn->gathered, &job->steps);
+        poison_results(pipeline->config.batch, &job->steps);
+    }
+    return submit_job(pipeline, job, HVD_GPU_COLLECT, begins || ends, err);
 }
+
+/* --- on the other queues --- */
 
 static int fetch_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                        struct hvd_error *err)
@@ -461,18 +575,20 @@ static int fetch_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *ch
 
     hvd_gpu_job_end(pipeline->config.gpu, job);
     if (pipeline->config.comm != NULL) {
-        add_follow(&job->steps, &chunk->jobs->reduce);
+        add_follow(&job->steps, reduce_job(pipeline, chunk->number));
         hvd_gpu_steps_add_copy(&job->steps, chunk->shard, chunk->host, chunk->own_bytes);
     } else {
         follow_input(pipeline, job);
-        /* Wait until the previous chunk in this slot of the window was copied back. With
-         * comm this order is implied: the reduce follows the gather of that chunk. */
-        if (chunk->jobs->back.is_submitted) {
-            add_follow(&job->steps, &chunk->jobs->back);
+        /* Wait until the previous chunk in this place of the host memory was copied back.
+         * With comm this order is implied: the reduce follows the gather of that
+         * chunk. */
+        if (chunk->number >= HVD_GPU_WINDOW) {
+            add_follow(&job->steps,
+                       &pipeline->jobs[(chunk->number - HVD_GPU_WINDOW) % PLACES].back);
         }
         bring_in(pipeline, chunk, chunk->host, &job->steps);
     }
-    return submit_job(pipeline, job, HVD_GPU_IN, is_first(pipeline), err);
+    return submit_job(pipeline, job, HVD_GPU_IN, chunk->number == 0, err);
 }
 
 static void zero_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk)
@@ -496,18 +612,6 @@ static void begin_direct(const struct hvd_gpu_pipeline *pipeline,
     hvd_gpu_direct_begin(chunk->direct, &direct_chunk);
 }
 
-static int bring_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                       struct hvd_error *err)
-{
-    int status = pipeline->config.comm != NULL ? reduce_chunk(pipeline, chunk, err) : 0;
-
-    if (pipeline->config.is_direct) {
-        begin_direct(pipeline, chunk);
-        return status;
-    }
-    return status != 0 ? status : fetch_chunk(pipeline, chunk, err);
-}
-
 static int copy_back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                      struct hvd_error *err)
 {
@@ -522,78 +626,81 @@ static int copy_back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chun
     return submit_job(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
 }
 
-/* Adds steps that poison whole tensors if the device is aborted. They cover all chunks,
- * because these run on one stream: only the last chunk gets such steps. */
-static void poison_results(const struct hvd_batch *batch, struct hvd_gpu_steps *steps)
-{
-    for (int64_t i = 0; i < batch->header.count; i++) {
-        const struct hvd_entry *entry = batch->entries[i];
+/* --- all chunks --- */
 
-        if (!entry->is_zeros) {
-            hvd_gpu_steps_add_poison(steps, entry->descriptor.dtype, entry->output,
-                                     hvd_descriptor_bytes(&entry->descriptor));
-        }
+/* Begins the next chunk, whose reduce has been launched if there is one. */
+static int begin_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
+{
+    const struct chunk chunk = chunk_of(pipeline, pipeline->begun);
+    int status = 0;
+
+    if (pipeline->config.is_direct) {
+        begin_direct(pipeline, &chunk);
+    } else {
+        status = fetch_chunk(pipeline, &chunk, err);
     }
+    pipeline->begun++;
+    return status;
 }
 
-static int gather_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                        struct hvd_error *err)
+static int begin_turn(struct hvd_gpu_pipeline *pipeline, const struct turn *turn,
+                      struct hvd_error *err)
 {
-    struct hvd_gpu_job *job = &chunk->jobs->gather;
+    int status = launch_turn(pipeline, turn, err);
 
-    hvd_gpu_job_end(pipeline->config.gpu, job);
-    if (!pipeline->config.is_direct) {
-        add_follow(&job->steps, &chunk->jobs->back);
+    for (int i = 0; status == 0 && i < turn->count; i++) {
+        status = begin_chunk(pipeline, err);
     }
-    add_collective(pipeline, chunk, false, &job->steps);
-    bring_out(pipeline, chunk, chunk->device, &job->steps);
-    if (is_last(pipeline)) {
-        poison_results(pipeline->config.batch, &job->steps);
+    return status;
+}
+
+/* Begins chunks until the window is full. With comm these are the chunks of the first
+ * window: each later one begins in the turn that gathers a chunk. */
+static int fill_window(struct hvd_gpu_pipeline *pipeline, bool *moved,
+                       struct hvd_error *err)
+{
+    int status = 0;
+
+    while (status == 0 && pipeline->begun < pipeline->count &&
+           pipeline->begun < pipeline->added + HVD_GPU_WINDOW) {
+        const struct turn turn = {.gathered = -1,
+                                  .reduced = pipeline->begun,
+                                  .count = reduced_together(pipeline, pipeline->begun)};
+
+        status = pipeline->config.comm != NULL ? begin_turn(pipeline, &turn, err)
+                                               : begin_chunk(pipeline, err);
+        *moved = true;
     }
-    return submit_job(pipeline, job, HVD_GPU_COLLECT, is_last(pipeline), err);
+    return status;
 }
 
 static int return_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                         struct hvd_error *err)
 {
+    const struct turn turn = {.gathered = chunk->number,
+                              .reduced = pipeline->begun,
+                              .count = pipeline->begun < pipeline->count ? 1 : 0};
     int status = pipeline->config.is_direct ? 0 : copy_back(pipeline, chunk, err);
 
     return status != 0 || pipeline->config.comm == NULL
                ? status
-               : gather_chunk(pipeline, chunk, err);
-}
-
-/* --- all chunks --- */
-
-static int begin_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
-{
-    struct chunk chunk = chunk_of(pipeline, pipeline->begun);
-    int status = bring_chunk(pipeline, &chunk, err);
-
-    pipeline->begun++;
-    return status;
+               : begin_turn(pipeline, &turn, err);
 }
 
 /* Returns 0 when the chunk's data is ready to be summed. */
-static int await_chunk(const struct chunk *chunk, struct hvd_error *err)
+static int await_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
+                       struct hvd_error *err)
 {
-    const struct chunk_jobs *jobs = chunk->jobs;
-    int status = hvd_gpu_job_launched(&jobs->reduce, err);
+    const struct hvd_gpu_job *reduce = reduce_job(pipeline, chunk->number);
+    int status = hvd_gpu_job_launched(reduce, err);
 
     if (status != 0) {
         return status;
     }
     status =
-        hvd_gpu_job_reached(chunk->direct != NULL ? &jobs->reduce : &jobs->fetch, err);
-    if (status != 0) {
-        return status;
-    }
-    /* Wait for the previous chunk in this slot of the window. */
-    status = hvd_gpu_job_launched(&jobs->back, err);
-    if (status != 0) {
-        return status;
-    }
-    return hvd_gpu_job_launched(&jobs->gather, err);
+        hvd_gpu_job_reached(chunk->direct != NULL ? reduce : &chunk->jobs->fetch, err);
+    /* Wait for the previous chunk with these jobs. */
+    return status != 0 ? status : hvd_gpu_job_launched(&chunk->jobs->back, err);
 }
 
 static int begin_adding(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
@@ -642,7 +749,7 @@ static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, boo
     int status;
 
     if (!hvd_gpu_direct_has_started(chunk.direct)) {
-        status = await_chunk(&chunk, err);
+        status = await_chunk(pipeline, &chunk, err);
         if (status != 0) {
             return status;
         }
@@ -683,7 +790,7 @@ static int add_chunk(struct hvd_gpu_pipeline *pipeline, int64_t *work, bool *mov
     if (pipeline->run == NULL) {
         const struct chunk chunk = chunk_of(pipeline, pipeline->added);
 
-        status = await_chunk(&chunk, err);
+        status = await_chunk(pipeline, &chunk, err);
         if (status == 0 && pipeline->added == 0) {
             hvd_gpu_trace_collect(*pipeline->config.trace);
         }
@@ -705,11 +812,7 @@ int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
     int status = 0;
 
     while (status == 0 && pipeline->added < pipeline->count) {
-        while (status == 0 && pipeline->begun < pipeline->count &&
-               pipeline->begun < pipeline->added + HVD_GPU_WINDOW) {
-            status = begin_chunk(pipeline, err);
-            *moved = true;
-        }
+        status = fill_window(pipeline, moved, err);
         if (status == 0) {
             status = add_chunk(pipeline, work, moved, err);
         }
@@ -732,16 +835,15 @@ static void give_buffer(struct hvd_gpu_mark *mark, struct hvd_gpu_buffer **buffe
 int hvd_gpu_pipeline_end(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_mark **end,
                          enum hvd_gpu_queue *queue, struct hvd_error *err)
 {
-    const struct chunk_jobs *last =
-        &pipeline->window[(pipeline->count - 1) % HVD_GPU_WINDOW];
+    const struct chunk_jobs *last = &pipeline->jobs[(pipeline->count - 1) % PLACES];
     const struct hvd_gpu_job *job =
         pipeline->config.comm != NULL ? &last->gather : &last->back;
     int status = 0;
 
-    for (int i = 0; status == 0 && i < HVD_GPU_WINDOW; i++) {
-        status = hvd_gpu_job_launched(&pipeline->window[i].back, err);
+    for (int i = 0; status == 0 && i < PLACES; i++) {
+        status = hvd_gpu_job_launched(&pipeline->jobs[i].back, err);
         status =
-            status != 0 ? status : hvd_gpu_job_launched(&pipeline->window[i].gather, err);
+            status != 0 ? status : hvd_gpu_job_launched(&pipeline->jobs[i].gather, err);
     }
     if (status != 0) {
         return status;
@@ -758,13 +860,15 @@ bool hvd_gpu_pipeline_is_held(const struct hvd_gpu_pipeline *pipeline)
 {
     bool is_held = false;
 
-    for (int i = 0; pipeline != NULL && i < HVD_GPU_WINDOW; i++) {
-        const struct chunk_jobs *jobs = &pipeline->window[i];
+    for (int i = 0; pipeline != NULL && i < PLACES; i++) {
+        const struct chunk_jobs *jobs = &pipeline->jobs[i];
 
-        is_held |=
-            hvd_gpu_job_is_held(&jobs->reduce) || hvd_gpu_job_is_held(&jobs->fetch) ||
-            hvd_gpu_job_is_held(&jobs->back) || hvd_gpu_job_is_held(&jobs->gather) ||
-            hvd_gpu_direct_is_held(pipeline->directs[i]);
+        is_held |= hvd_gpu_job_is_held(&jobs->reduce) ||
+                   hvd_gpu_job_is_held(&jobs->fetch) ||
+                   hvd_gpu_job_is_held(&jobs->back) || hvd_gpu_job_is_held(&jobs->gather);
+    }
+    for (int i = 0; pipeline != NULL && i < HVD_GPU_WINDOW; i++) {
+        is_held |= hvd_gpu_direct_is_held(pipeline->directs[i]);
     }
     return is_held;
 }
@@ -775,13 +879,15 @@ void hvd_gpu_pipeline_destroy(struct hvd_gpu_pipeline *pipeline)
         return;
     }
     hvd_run_destroy(pipeline->run);
-    for (int i = 0; i < HVD_GPU_WINDOW; i++) {
-        struct chunk_jobs *jobs = &pipeline->window[i];
+    for (int i = 0; i < PLACES; i++) {
+        struct chunk_jobs *jobs = &pipeline->jobs[i];
 
         hvd_gpu_job_end(pipeline->config.gpu, &jobs->reduce);
         hvd_gpu_job_end(pipeline->config.gpu, &jobs->fetch);
         hvd_gpu_job_end(pipeline->config.gpu, &jobs->back);
         hvd_gpu_job_end(pipeline->config.gpu, &jobs->gather);
+    }
+    for (int i = 0; i < HVD_GPU_WINDOW; i++) {
         hvd_gpu_direct_destroy(pipeline->directs[i]);
     }
     hvd_refcount_drop(pipeline->scratch != NULL ? &pipeline->scratch->refcount : NULL);

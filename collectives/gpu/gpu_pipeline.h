@@ -6,7 +6,8 @@
  *   fetch    IN: copies the shard to pinned host memory
  *   add      the hosts of the team sum it, over shared memory and the network
  *   back     OUT: copies the sum to the device
- *   gather   COLLECT: NCCL's all-gather within the node; unpacks the chunk
+ *   gather   COLLECT: NCCL's all-gather within the node; the next launch unpacks the
+ *            chunk
  *
  * Without a node communicator there is no reduce and no gather: fetch copies from the
  * tensors, back copies to them, and the shard is the whole chunk. If UCX takes GPU
@@ -15,9 +16,12 @@
  * A chunk waits for the one before it only if both need the same queue or team.
  *
  * All ranks of a node must call NCCL on the COLLECT queue in the same order. With a
- * window of 4 this is r0 r1 r2 r3 g0 r4 g1 r5 ..., no matter when data arrives: each
- * gather is followed at once by the next reduce, before anything else is checked. A
- * gather is launched when its shard has arrived from the network. So it waits only for
+ * window of 4 this is r0 r1 (r2 r3) (g0 r4) (g1 r5) ..., no matter when data arrives;
+ * those in parentheses are one launch. So a batch of n chunks, 4 or more, takes n + 3
+ * launches of NCCL, and about as many kernels. Each launch costs the host tens of
+ * microseconds.
+ *
+ * A gather is launched when its shard has arrived from the network. So it waits only for
  * the gathers of the node's other ranks. These gathers wait for the network, which needs
  * reduces that all nodes have launched before. There is no cycle. The same holds with
  * gpu_direct.h, whose kernel precedes the gather and waits for no other rank.

@@ -18,6 +18,8 @@ static const int config_version = 21400;
 static const int hangs_from = 22600, hangs_before = 22700;
 /* before this version, NCCL keeps a pointer to the caller's configuration */
 static const int copied_version = 21800;
+/* from this version on, each launch by a non-blocking communicator has a thread */
+static const int thread_version = 22300;
 
 int fake_nccl_result(const char *function)
 {
@@ -133,8 +135,9 @@ int fake_comm_launch(struct fake_comm *comm, struct fake_call *calls)
 {
     look_at_config(comm);
     atomic_fetch_add(&comm->under_way, 1);
-    if (!comm->may_block) {
-        fake_gpu_count_call(FAKE_NCCL_THREAD); /* the real NCCL starts one each time */
+    fake_gpu_count_call(FAKE_NCCL_LAUNCH);
+    if (!comm->may_block && fake_nccl_version() >= thread_version) {
+        fake_gpu_count_call(FAKE_NCCL_THREAD);
     }
     if (comm->may_block || comm->launches++ % 2 != 0) {
         fake_gpu_enqueue(calls->stream, fake_calls_run, calls);

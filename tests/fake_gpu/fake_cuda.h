@@ -62,11 +62,13 @@ bool fake_gpu_failed_dispensable(void);
  * Kills the process if a test wants it to die in this call. */
 bool fake_gpu_fails(const char *function);
 
-/* Returns the number of calls of this function so far. FAKE_NCCL_THREAD: the number of
- * threads that the real NCCL would have started for non-blocking launches. */
+/* Returns the number of calls of this function so far. FAKE_NCCL_LAUNCH: the number of
+ * groups, and of collectives outside of groups. FAKE_NCCL_THREAD: the number of threads
+ * that the real NCCL would have started for non-blocking ones. */
 long fake_gpu_calls(const char *function);
 void fake_gpu_count_call(const char *function);
 
+#define FAKE_NCCL_LAUNCH "a launch of NCCL"
 #define FAKE_NCCL_THREAD "a thread for a launch"
 
 void fake_gpu_count_comm(int change);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counts the calls of CUDA and NCCL for a training step on the stand-in: an allreduce of
- * each of ResNet-50's 161 gradients, started one after the other, as backward does. Runs
- * as each rank of a job. The gradients come from two streams in turn. Rank 0 prints TAP
- * and a table; other ranks exit with 1 if something is wrong.
+ * each of ResNet-50's 161 gradients, started one after the other, as backward does; and
+ * for an allreduce in chunks. Runs as each rank of a job. The gradients come from two
+ * streams in turn. Rank 0 prints TAP and a table; other ranks exit with 1 if something is
+ * wrong.
  *
  *   gpu_step_calls_test [DIVISOR]   divides the channels of all layers; default 8 */
 #include <stdlib.h>
@@ -18,11 +19,12 @@ enum {
     CHECKED_STEPS = 4, /* the gradients change from step to step, and are compared */
     STEPS = 5, /* counted */
     STREAMS = 2,
+    WINDOW = 4, /* chunks in progress at a time */
 };
 
 static const char *const functions[] = {
-    "ncclGroupEnd",  FAKE_NCCL_THREAD, "cuLaunchKernel", "cuMemcpyAsync",
-    "cuEventCreate", "cuEventDestroy", "cuEventRecord",  "cuStreamWaitEvent",
+    FAKE_NCCL_LAUNCH, FAKE_NCCL_THREAD, "cuLaunchKernel", "cuMemcpyAsync",
+    "cuEventCreate",  "cuEventDestroy", "cuEventRecord",  "cuStreamWaitEvent",
 };
 
 enum {
@@ -169,6 +171,51 @@ static bool run_step(int step, bool is_checked)
     return good;
 }
 
+/* --- an allreduce in chunks --- */
+
+static bool sum_tensor(const struct hvd_tensor *tensor)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    bool good = hvd_allreduce_start(tensor, 1, HVD_SUM, 1, 1, 0, &request, &err) == 0 &&
+                hvd_wait_on(request, streams[0], -1, &err) == 0;
+
+    if (!good) {
+        fprintf(stderr, "# %s: %s\n", tensor->name, err.text);
+    }
+    hvd_request_free(request);
+    gpu_finish(streams[0]);
+    return good;
+}
+
+/* Compares the launches of NCCL with the chunks of one large tensor: each of them is
+ * copied to the host and back. */
+static void test_chunks(void)
+{
+    const int64_t count = 2 << 20;
+    float *tensor = gpu_memory((size_t)count * sizeof(float));
+    struct hvd_tensor large =
+        gpu_tensor("large", HVD_FLOAT32, &count, 1, tensor, tensor, streams[0]);
+    long copies = 0, launches = 0, groups = 0;
+    bool good = true;
+
+    for (int i = 0; i < 2 && good; i++) { /* the first one connects */
+        copies = -fake_gpu_calls("cuMemcpyAsync");
+        launches = -fake_gpu_calls(FAKE_NCCL_LAUNCH);
+        groups = -fake_gpu_calls("ncclGroupEnd");
+        good = sum_tensor(&large);
+        copies += fake_gpu_calls("cuMemcpyAsync");
+        launches += fake_gpu_calls(FAKE_NCCL_LAUNCH);
+        groups += fake_gpu_calls("ncclGroupEnd");
+    }
+    if (report_rank == 0) {
+        printf("# %ld chunks: %ld launches of NCCL, %ld of them for two chunks\n",
+               copies / 2, launches, groups);
+    }
+    report(good && copies / 2 >= WINDOW && launches == copies / 2 + 3,
+           "NCCL is launched once for each chunk, and three times more");
+}
+
 static struct calls count_calls(void)
 {
     struct calls calls;
@@ -228,6 +275,9 @@ int main(int argc, char **argv)
     report(good && fake_gpu_calls("cuEventCreate") <
                        (long)GRADIENTS * (CHECKED_STEPS + STEPS) / 2,
            "events are used again");
+    if (getenv("HVD_GPU_ALLREDUCE") != NULL) { /* hierarchical, in chunks */
+        test_chunks();
+    }
     report(!has_ids || calls_of(&calls, "cuStreamWaitEvent") < (long)GRADIENTS * STEPS,
            "streams wait for fewer events than there are gradients");
     hvd_shutdown();
