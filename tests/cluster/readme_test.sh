@@ -39,6 +39,7 @@ why_not_run()
     'meson setup build --prefix='* | 'meson install -C build') echo 'tests/run.sh builds and installs' ;;
     'meson setup build -Dtests=true && ninja '*) echo 'tests/run.sh builds and tests' ;;
     tests/run.sh*) echo 'this test runs inside of it, or takes as long' ;;
+    contrib/bench/large.sh\ * | contrib/bench/soak.sh\ *) echo 'needs gigabytes of memory or hours, and a checkout' ;;
     'module load '*) [ ! -e "$modules" ] && echo 'no Environment Modules here' ;;
     include\ *) echo 'a line of plugstack.conf; this cluster has it' ;;
     'hvd-info --job JOB'*) echo 'asks a job that runs; job_test.sh does' ;;
