@@ -6,8 +6,8 @@
 
 #include "collectives/transport/net/net_flow.h"
 
-/* Callbacks of a transport. The transport calls them only from progress, except `sent`,
- * which send may also call. */
+/* Callbacks of a transport. The transport calls them only from progress and arm, except
+ * `sent`, which send may also call. */
 struct hvd_net_handlers {
     void *context;
     /* Returns HVD_INPROGRESS if it keeps the data, which requires arrival->release; else
