@@ -294,13 +294,19 @@ static void log_ucx(const char *line)
     hvd_log(HVD_LOG_DEBUG, "ucx: %s", line);
 }
 
+/* With too little memory that may be locked, UCX 1.13 does not fail: it repeats the
+ * registration of its receive buffers for ever. */
 static int load_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers,
                     struct hvd_error *err)
 {
     char obstacle[160];
     const struct hvd_ucx_settings settings = {
         .has_rdma = !hvd_rdma_is_unusable(obstacle, sizeof(obstacle)), .log = log_ucx};
+    int status = settings.has_rdma ? hvd_rdma_check_memlock(err) : 0;
 
+    if (status != 0) {
+        return status;
+    }
     net->ucx_module = hvd_ucx_load(err);
     return net->ucx_module == NULL
                ? HVD_ERR_UNSUPPORTED

@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "gpu_binding/base/error.h"
+
 struct hvd_rdma_devices {
     char names[128]; /* active adapters, "mlx5_0, mlx5_1"; "" if there are none */
     bool has_peermem; /* the kernel module nvidia_peermem is loaded */
@@ -29,5 +31,9 @@ bool hvd_rdma_ucx_obstacle(hvd_look_up *look_up, const char *names, char *text,
 /* Returns true and writes the reason to text if UCX cannot use an adapter of this node:
  * none is active, or the environment forbids it. Returns false if UCX can use one. */
 bool hvd_rdma_is_unusable(char *text, size_t size);
+
+/* Returns 0 if this process may lock as much memory as UCX needs for an adapter, else
+ * HVD_ERR_SYS, with the limit and the remedy. */
+int hvd_rdma_check_memlock(struct hvd_error *err);
 
 #endif

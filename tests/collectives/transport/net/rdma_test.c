@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests which RDMA devices are found in the kernel's files, and which environment
  * variables keep UCX and NCCL from using them. */
+#include <linux/capability.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "collectives/transport/net/rdma.h"
@@ -107,6 +112,62 @@ static void test_obstacles(void)
     ucx("UCX_NET_DEVICES", "all", false);
 }
 
+/* Gives up CAP_IPC_LOCK, with all other capabilities, and may lock so many bytes. */
+static bool limit_locked(rlim_t bytes)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    struct rlimit limit = {.rlim_cur = bytes, .rlim_max = bytes};
+
+    return setrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
+           syscall(SYS_capset, &head, none) == 0;
+}
+
+enum answer {
+    RIGHT,
+    WRONG,
+    UNASKED, /* this machine does not permit the limit */
+};
+
+/* Asks in a child with this limit. */
+static int ask_child(rlim_t bytes, bool may_lock)
+{
+    struct hvd_error err = {0};
+    int status = -1;
+    pid_t child;
+
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        bool is_right;
+
+        if (!limit_locked(bytes)) {
+            _exit(UNASKED);
+        }
+        is_right = (hvd_rdma_check_memlock(&err) == 0) == may_lock &&
+                   (may_lock || strstr(err.text, "only 64 KiB") != NULL);
+        _exit(is_right ? RIGHT : WRONG);
+    }
+    return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
+               ? WEXITSTATUS(status)
+               : WRONG;
+}
+
+static void test_memlock(void)
+{
+    static const char enough[] = "with 128 MiB it may lock enough";
+    int answer = ask_child((rlim_t)128 << 20, true);
+
+    tap_ok(
+        ask_child((rlim_t)64 << 10, false) == RIGHT,
+        "with ulimit -l 64, a rank may lock too little for UCX, and the error says so");
+    if (answer == UNASKED) {
+        tap_skip(enough, "the hard limit of ulimit -l is lower");
+    } else {
+        tap_ok(answer == RIGHT, "%s", enough);
+    }
+}
+
 int main(void)
 {
     char command[128];
@@ -117,6 +178,7 @@ int main(void)
     }
     test_cards();
     test_obstacles();
+    test_memlock();
     snprintf(command, sizeof(command), "rm -rf %s", root);
     tap_ok(system(command) == 0, "the folder of the test can be removed");
     return tap_done();
