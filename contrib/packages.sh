@@ -8,7 +8,7 @@
 #                                        missing
 # Groups: build (to compile), cluster (contrib/cluster), torch (to train with Debian's PyTorch),
 #         test (tests/run.sh), engines (tests/run.sh engines), bench (contrib/bench: Open MPI, and tools to build Horovod),
-#         distros (tests/run.sh distros), deb, rpm and wheel (contrib/packaging)
+#         distros (tests/run.sh distros), rdma (tests/run.sh rdma), deb, rpm and wheel (contrib/packaging)
 # A name may be "NEW|OLD" if releases differ: the first that the release has is used.
 set -euo pipefail
 
@@ -29,10 +29,11 @@ group_packages()
         openmpi-bin libopenmpi-dev ;;
     engines) echo default-jre-headless ;; # for Spark
     distros) echo debootstrap ;;
+    rdma) echo qemu-system-x86 busybox-static kmod xz-utils zstd iproute2 ibverbs-providers ;;
     deb) echo git build-essential debhelper lintian node-d3 scdoc python3 ;;
     rpm) echo git rpm rpmlint scdoc python3 ;;
     wheel) echo git node-d3 python3-venv make patch autoconf automake libtool dpkg-dev libibverbs-dev ;;
-    *) echo "packages.sh: no group $1: build, cluster, torch, test, engines, bench, distros, deb, rpm, wheel" >&2 && return 1 ;;
+    *) echo "packages.sh: no group $1: build, cluster, torch, test, engines, bench, distros, rdma, deb, rpm, wheel" >&2 && return 1 ;;
     esac
 }
 

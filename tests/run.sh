@@ -34,6 +34,8 @@ sanitizers, and with TensorFlow, Keras, MXNet, JAX, Ray, Spark and the current P
               and contrib/demo.sh; only when named
   packages    debs and rpms: built twice with the same bits, installed, used and removed in roots of this
               release of Debian (needs root, 3 GB, kept; about 15 minutes); only when named
+  rdma        jobs over UCX's rc_verbs and Linux's soft-RoCE, in machines that qemu emulates without KVM
+              (Debian on x86-64, downloads a kernel, 3 to 10 minutes); only when named
   unit, processes, cluster, cuda, gpu, hw, ...    all tests of these suites of \`meson test\`
 
 HVD_TEST_JOBS=N    how many tests run at the same time, default two per core
@@ -334,6 +336,12 @@ packages_suite()
     tests/packaging/packages.sh "$results" | tee "$results/packages.tap"
 }
 
+rdma_suite()
+{
+    install_plain || return
+    tests/rdma/rdma.sh "$results" "$builds/plain" "$prefix" | tee "$results/rdma.tap"
+}
+
 # --- ahead of time ---
 
 # Starts the builds of later phases in the background: tests often wait, and leave a third of the CPU time unused. The
@@ -420,6 +428,7 @@ run_suite()
     engines) engines_suite ;;
     gpu) gpu_suite ;;
     packages) packages_suite ;;
+    rdma) rdma_suite ;;
     *) plain_suites "$1" --suite "$1" ;;
     esac
 }

@@ -377,8 +377,11 @@ static void wrong_length_is_no_overrun(void)
     tap_ok(job_finish(&job), "a message longer than its receive fails");
 }
 
-int main(void)
+/* With the argument "alive", no rank is killed: RDMA adapters may take minutes to report
+ * it. In a job the control connections tell of a death first. */
+int main(int argc, char **argv)
 {
+    bool is_alive = argc > 1 && strcmp(argv[1], "alive") == 0;
     unsigned seed = tap_seed((unsigned)hvd_clock_ms());
 
     letters_arrive("a b", seed);
@@ -386,7 +389,9 @@ int main(void)
     letters_arrive("a b c d e", seed + 2);
     late_receiver_stores_little();
     waiting_costs_nothing();
-    death_ends_what_concerns_the_dead();
+    if (!is_alive) {
+        death_ends_what_concerns_the_dead();
+    }
     wrong_length_is_no_overrun();
     return tap_done();
 }
