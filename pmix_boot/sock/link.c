@@ -42,7 +42,10 @@ struct hvd_link {
     size_t capacity;
     size_t begin; /* unread bytes are begin ... end */
     size_t end;
-    int arrived_fd; /* descriptor of a message that was not taken out yet, or -1 */
+    /* descriptors of messages that were not taken out yet: of one that has arrived in
+     * part, and of the one behind it; -1: this process had no room for it */
+    int arrived_fds[2];
+    int arrived_fd_count;
     size_t tag_bytes; /* size of the tag of each message; 0 until the link is protected */
     struct hvd_seal sent; /* our key, and the number of our next message */
     struct hvd_seal received;
@@ -73,9 +76,21 @@ int hvd_link_create(int fd, size_t max_bytes, struct hvd_link **out)
     link->max_bytes = max_bytes;
     link->buffer = buffer;
     link->capacity = READ_BYTES;
-    link->arrived_fd = -1;
     *out = link;
     return 0;
+}
+
+/* Takes out the descriptor that arrived first, or -1. */
+static int take_fd(struct hvd_link *link)
+{
+    int fd = -1;
+
+    if (link->arrived_fd_count > 0) {
+        fd = link->arrived_fds[0];
+        link->arrived_fds[0] = link->arrived_fds[1];
+        link->arrived_fd_count--;
+    }
+    return fd;
 }
 
 static void drop_queue(struct hvd_link *link)
@@ -95,7 +110,9 @@ void hvd_link_destroy(struct hvd_link *link)
         return;
     }
     drop_queue(link);
-    hvd_fork_close_now(link->arrived_fd);
+    while (link->arrived_fd_count > 0) {
+        hvd_fork_close_now(take_fd(link));
+    }
     hvd_fork_close_now(link->fd);
     free(link->buffer);
     free(link);
@@ -311,21 +328,25 @@ static int make_room(struct hvd_link *link)
     return 0;
 }
 
-/* Keeps the descriptor that came along. Closes an earlier one that was not taken out;
- * only a hostile sender causes that, because each message carries at most one and all
- * messages are taken out before the next read. */
+/* Keeps the descriptor that came along. A read brings at most one, with the first bytes
+ * of its message, and all whole messages are taken out before the next read: so only one
+ * can be waiting, for a message that has arrived in part. If there are two, the sender is
+ * hostile, and the first is closed. */
 static void keep_fd(struct hvd_link *link, struct msghdr *message)
 {
     struct cmsghdr *header = CMSG_FIRSTHDR(message);
-    int fd;
+    int fd = -1;
 
-    if (header == NULL || header->cmsg_type != SCM_RIGHTS ||
-        header->cmsg_len != CMSG_LEN(sizeof(int))) {
+    if (header != NULL && header->cmsg_type == SCM_RIGHTS &&
+        header->cmsg_len == CMSG_LEN(sizeof(int))) {
+        memcpy(&fd, CMSG_DATA(header), sizeof(int));
+    } else if ((message->msg_flags & MSG_CTRUNC) == 0) {
         return;
     }
-    memcpy(&fd, CMSG_DATA(header), sizeof(int));
-    hvd_fork_close_now(link->arrived_fd);
-    link->arrived_fd = fd;
+    if (link->arrived_fd_count == 2) {
+        hvd_fork_close_now(take_fd(link));
+    }
+    link->arrived_fds[link->arrived_fd_count++] = fd;
 }
 
 int hvd_link_read(struct hvd_link *link)
@@ -356,9 +377,7 @@ int hvd_link_read(struct hvd_link *link)
         link->is_broken = true;
         return HVD_ERR_PEER;
     }
-    if (message.msg_controllen > 0) {
-        keep_fd(link, &message);
-    }
+    keep_fd(link, &message);
     link->end += (size_t)n;
     return 0;
 }
@@ -408,8 +427,7 @@ int hvd_link_next(struct hvd_link *link, struct hvd_link_message *message)
         .fd = -1,
     };
     if (message->carries_fd) {
-        message->fd = link->arrived_fd;
-        link->arrived_fd = -1;
+        message->fd = take_fd(link);
     }
     link->begin += message_bytes(link, &frame);
     if (link->begin == link->end) {

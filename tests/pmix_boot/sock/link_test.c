@@ -292,6 +292,62 @@ static void descriptors_find_their_messages(void)
     hvd_link_destroy(to);
 }
 
+/* Sends bytes with a descriptor, unless it is -1. */
+static void send_raw(int to, const void *data, size_t bytes, int fd)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control = {.align = {.cmsg_len = CMSG_LEN(sizeof(int)),
+                           .cmsg_level = SOL_SOCKET,
+                           .cmsg_type = SCM_RIGHTS}};
+    struct iovec iov = {(void *)(uintptr_t)data, bytes};
+    struct msghdr message = {.msg_iov = &iov, .msg_iovlen = 1};
+
+    memcpy(CMSG_DATA(&control.align), &fd, sizeof(fd));
+    if (fd >= 0) {
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control);
+    }
+    if (sendmsg(to, &message, MSG_NOSIGNAL) != (ssize_t)bytes) {
+        printf("Bail out! sendmsg\n");
+        exit(1);
+    }
+}
+
+/* Two messages with descriptors: a part of the first, then its rest and the second, which
+ * the link reads at once. */
+static void descriptors_find_torn_messages(void)
+{
+    static const uint32_t frame[4] = {0, 1, 1, 0};
+    struct hvd_link_message message = {.fd = -1};
+    struct hvd_link *to;
+    int fds[2], files[2];
+    bool is_good = true;
+
+    open_pair(fds);
+    to = link_on(fds[1]);
+    for (int i = 0; i < 2; i++) {
+        files[i] = memfd_create("hvd test", MFD_CLOEXEC);
+        is_good = write(files[i], &i, sizeof(i)) == sizeof(i) && is_good;
+    }
+    send_raw(fds[0], frame, 4, files[0]);
+    is_good = is_good && receive(to, &message) == HVD_INPROGRESS;
+    send_raw(fds[0], frame + 1, FRAME_BYTES - 4, -1);
+    send_raw(fds[0], frame, FRAME_BYTES, files[1]);
+    for (int i = 0; i < 2; i++) {
+        int found = -1;
+
+        is_good = is_good && receive(to, &message) == 0 &&
+                  pread(message.fd, &found, sizeof(found), 0) > 0 && found == i;
+        close(message.fd);
+        close(files[i]);
+    }
+    tap_ok(is_good, "descriptors find messages that arrive in parts");
+    hvd_link_destroy(to);
+    close(fds[0]);
+}
+
 int main(void)
 {
     static const uint32_t too_long[] = {LIMIT + 1, 1, 0, 0};
@@ -309,5 +365,6 @@ int main(void)
     garbage_is_refused("a frame with something where zero must be", strange);
     end_comes_last();
     descriptors_find_their_messages();
+    descriptors_find_torn_messages();
     return tap_done();
 }
