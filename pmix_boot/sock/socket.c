@@ -399,12 +399,20 @@ bool hvd_socket_wait(int fd, short events, int64_t deadline_ms)
 static int connect_address(const struct addrinfo *address, int64_t deadline_ms)
 {
     int fd = start_connecting(address->ai_addr, address->ai_addrlen);
+    struct pollfd polled = {.fd = fd, .events = POLLOUT};
 
-    if (fd >= 0) {
-        errno = hvd_socket_wait(fd, POLLOUT, deadline_ms) ? hvd_socket_connect_error(fd)
-                                                          : ETIMEDOUT;
+    if (fd < 0) {
+        return -1;
     }
-    return fd < 0 || errno == 0 ? fd : keep_errno_close(fd);
+    /* hvd_socket_wait also returns true after a signal */
+    while (hvd_socket_wait(fd, POLLOUT, deadline_ms)) {
+        if (poll(&polled, 1, 0) > 0) {
+            errno = hvd_socket_connect_error(fd);
+            return errno == 0 ? fd : keep_errno_close(fd);
+        }
+    }
+    errno = ETIMEDOUT;
+    return keep_errno_close(fd);
 }
 
 /* Connects to a path. The service listened before anyone was told its path, so waiting
