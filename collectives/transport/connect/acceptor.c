@@ -113,7 +113,8 @@ int hvd_acceptor_poll(struct hvd_acceptor *acceptor, struct pollfd *fds,
     for (int i = 0; i < acceptor->count; i++) {
         struct pending *pending = &acceptor->list[i];
 
-        fds[n++] = (struct pollfd){.fd = hvd_link_fd(pending->link), .events = POLLIN};
+        fds[n] = (struct pollfd){.fd = hvd_link_fd(pending->link), .events = POLLIN};
+        fds[n++].events |= hvd_link_is_pending(pending->link) ? POLLOUT : 0;
         if (deadline_of(pending) < *deadline_ms) {
             *deadline_ms = deadline_of(pending);
         }
@@ -220,8 +221,10 @@ static bool let_in(const struct hvd_acceptor *acceptor, const struct pending *pe
 static enum verdict read_message(struct hvd_acceptor *acceptor, struct pending *pending)
 {
     struct hvd_link_message message;
-    int status = hvd_link_read(pending->link);
+    int status;
 
+    hvd_link_flush(pending->link);
+    status = hvd_link_read(pending->link);
     if (status != 0) {
         return status == HVD_INPROGRESS ? VERDICT_WAIT : VERDICT_DROP;
     }

@@ -103,6 +103,7 @@ void hvd_connector_poll(const struct hvd_connector *connector, struct pollfd *fd
         *fd = (struct pollfd){.fd = connector->fd, .events = POLLOUT};
     } else if (connector->link != NULL) {
         *fd = (struct pollfd){.fd = hvd_link_fd(connector->link), .events = POLLIN};
+        fd->events |= hvd_link_is_pending(connector->link) ? POLLOUT : 0;
     }
     if (connector->deadline_ms < *deadline_ms) {
         *deadline_ms = connector->deadline_ms;
@@ -263,8 +264,10 @@ static void on_challenge(struct hvd_connector *connector,
 static void read_message(struct hvd_connector *connector, int64_t now_ms)
 {
     struct hvd_link_message message;
-    int status = hvd_link_read(connector->link);
+    int status;
 
+    hvd_link_flush(connector->link);
+    status = hvd_link_read(connector->link);
     if (status == 0) {
         status = hvd_link_next(connector->link, &message);
     }

@@ -33,6 +33,9 @@ enum {
     REASON_BYTES = 200,
 };
 
+/* poll() and epoll name the same events. */
+static_assert(EPOLLIN == POLLIN && EPOLLOUT == POLLOUT, "one set of numbers");
+
 /* Kinds of event sources in epoll. */
 enum source {
     SOURCE_DOOR, /* listening sockets, and connections that have not authenticated yet */
@@ -64,6 +67,7 @@ struct inbound {
     enum source source;
     struct inbound *next;
     struct hvd_net_tcp *tcp;
+    struct hvd_link *link; /* owns the socket until the whole WELCOME is written */
     struct hvd_net_inlet inlet;
     int rank;
     bool is_over;
@@ -239,8 +243,7 @@ static void drive_connector(struct endpoint *endpoint, short revents, int64_t no
     }
     hvd_connector_poll(endpoint->connector, &polled, &deadline_ms);
     endpoint->watched_fd = -1; /* the number may have been reused for another socket */
-    if (!watch_endpoint(endpoint, polled.fd,
-                        polled.events == POLLOUT ? EPOLLOUT : EPOLLIN)) {
+    if (!watch_endpoint(endpoint, polled.fd, (uint32_t)polled.events)) {
         fail_endpoint(endpoint, strerror(errno));
     }
 }
@@ -283,14 +286,37 @@ static int fragment_arrived(void *context, const struct hvd_net_header *header,
     return 0;
 }
 
+/* Watches the connection: until the WELCOME is written for room in the socket, then for
+ * fragments. */
+static void watch_inbound(struct inbound *inbound)
+{
+    const bool is_welcome_sent = !hvd_link_is_pending(inbound->link);
+    const int fd = hvd_link_fd(inbound->link);
+
+    if (is_welcome_sent) {
+        inbound->inlet.fd = hvd_link_detach(inbound->link);
+        inbound->link = NULL;
+        hvd_socket_be_patient(fd);
+    }
+    if (!watch_fd(inbound->tcp, fd, is_welcome_sent ? EPOLLIN : EPOLLOUT, inbound)) {
+        inbound->is_over = true;
+        inbound->tcp->is_sweeping_due = true;
+    }
+}
+
 /* Reads from an inbound connection. If it has ended, the control tree reports the dead
  * rank. If the data is not valid, closes the connection, which the sender notices. */
 static int on_inbound(struct inbound *inbound)
 {
     struct hvd_net_tcp *tcp = inbound->tcp;
-    int count =
-        hvd_net_inlet_read(&inbound->inlet, &tcp->buffers, fragment_arrived, inbound);
+    int count;
 
+    if (inbound->link != NULL) {
+        hvd_link_flush(inbound->link);
+        watch_inbound(inbound);
+        return 1;
+    }
+    count = hvd_net_inlet_read(&inbound->inlet, &tcp->buffers, fragment_arrived, inbound);
     if (count == HVD_ERR_NET) {
         hvd_log(
             HVD_LOG_ERROR,
@@ -312,6 +338,7 @@ static void drop_inbound(struct inbound *inbound)
 {
     hvd_net_inlet_finish(&inbound->inlet, &inbound->tcp->buffers);
     hvd_fork_close_now(inbound->inlet.fd);
+    hvd_link_destroy(inbound->link);
     free(inbound);
 }
 
@@ -353,22 +380,18 @@ static bool admit_rank(void *context, int rank, struct hvd_link *link,
     if (inbound == NULL ||
         hvd_net_seal_init(&inbound->inlet.seal,
                           (enum hvd_net_protection)tcp->self.protection, keys) != 0 ||
-        hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1) != 0 ||
-        hvd_link_is_pending(link)) {
+        hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1) != 0) {
         drop_unopened(inbound);
         return false;
     }
     inbound->source = SOURCE_INBOUND;
     inbound->tcp = tcp;
     inbound->rank = rank;
-    inbound->inlet.fd = hvd_link_detach(link);
-    hvd_socket_be_patient(inbound->inlet.fd);
+    inbound->inlet.fd = -1;
+    inbound->link = link;
     inbound->next = tcp->inbounds;
     tcp->inbounds = inbound;
-    if (!watch_fd(tcp, inbound->inlet.fd, EPOLLIN, inbound)) {
-        inbound->is_over = true;
-        tcp->is_sweeping_due = true;
-    }
+    watch_inbound(inbound);
     return true;
 }
 
@@ -391,7 +414,7 @@ static void watch_door(struct hvd_net_tcp *tcp, int64_t *deadline_ms)
         }
     }
     for (int i = doors->count; i < count; i++) {
-        watch_fd(tcp, tcp->polled[i].fd, EPOLLIN, &tcp->door);
+        watch_fd(tcp, tcp->polled[i].fd, (uint32_t)tcp->polled[i].events, &tcp->door);
     }
 }
 
