@@ -31,6 +31,8 @@ enum {
      * have got no CPU for all that time, and must not blame the peer. */
     FEW_ATTEMPTS = 3,
     REASON_BYTES = 200,
+    /* One poll of so many asks epoll; the others read the only connection directly. */
+    ASK_EVERY = 8,
 };
 
 /* poll() and epoll name the same events. */
@@ -91,6 +93,7 @@ struct hvd_net_tcp {
     struct inbound *inbounds;
     struct hvd_net_buffers buffers;
     int connecting; /* number of endpoints that are connecting */
+    unsigned polls;
     bool is_closing_due; /* a closed endpoint still has fragments */
     bool is_sweeping_due; /* an incoming connection has ended */
 };
@@ -606,14 +609,32 @@ static int handle_event(struct hvd_net_tcp *tcp, const struct epoll_event *event
     return 0;
 }
 
+/* Whether only data of the only incoming connection is expected: there is at most one
+ * peer, no connection is being opened or closed, and no fragment waits for room. */
+static bool expects_data_only(const struct hvd_net_tcp *tcp)
+{
+    const struct inbound *inbound = tcp->inbounds;
+    const struct endpoint *endpoint = tcp->endpoints;
+
+    return inbound != NULL && inbound->next == NULL && endpoint != NULL &&
+           endpoint->next == NULL && endpoint->outlet.first == NULL &&
+           tcp->connecting == 0 && !tcp->is_closing_due && !tcp->is_sweeping_due;
+}
+
+/* With one peer, most polls read its connection without asking epoll first: this saves a
+ * system call for each message, 0.3 to 0.6 us of an exchange of 7 us. The other polls ask
+ * epoll, so newcomers and the end of the peer are noticed a few microseconds later. */
 static int progress_tcp(void *self)
 {
     struct hvd_net_tcp *tcp = self;
     struct epoll_event events[MOST_EVENTS];
-    const int ready = epoll_wait(tcp->epoll_fd, events, MOST_EVENTS, 0);
     bool is_timed = false;
-    int count = 0;
+    int count = 0, ready;
 
+    if (++tcp->polls % ASK_EVERY != 0 && expects_data_only(tcp)) {
+        return on_inbound(tcp->inbounds);
+    }
+    ready = epoll_wait(tcp->epoll_fd, events, MOST_EVENTS, 0);
     for (int i = 0; i < ready; i++) {
         count += handle_event(tcp, &events[i], &is_timed);
     }

@@ -196,6 +196,36 @@ static void ranks_reach_each_other(void)
     finish(&a);
 }
 
+static void the_only_peer_keeps_nobody_out(void)
+{
+    struct rank a, b, c;
+    void *to_b = begin(&a, &b), *to_a = open_to(&b, &a, "a"), *from_c;
+    bool has_come = true;
+
+    send_text(&b, to_a, "first");
+    send_text(&a, to_b, "first");
+    has_come = drive(&a, &b, &a.arrived, 1) && drive(&a, &b, &b.arrived, 1);
+    for (int i = 2; i < 40 && has_come; i++) {
+        send_text(&a, to_b, "more");
+        send_text(&b, to_a, "more");
+        has_come = drive(&a, &b, &a.arrived, i) && drive(&a, &b, &b.arrived, i);
+    }
+    tap_ok(has_come, "two ranks that have no other peer exchange many fragments");
+    start(&c, 2, 1);
+    from_c = open_to(&c, &b, "b");
+    send_text(&c, from_c, "third");
+    tap_ok(drive(&b, &c, &b.arrived, 40) && strcmp(b.text, "third") == 0,
+           "a third rank is admitted beside them");
+    send_text(&a, to_b, "first again");
+    tap_ok(drive(&a, &b, &b.arrived, 41) && strcmp(b.text, "first again") == 0,
+           "and the first peer is still read");
+    finish(&c);
+    finish(&b);
+    tap_ok(drive(&a, &a, &a.failed, 1) && strcmp(a.failed_peer, "b") == 0,
+           "the end of the only peer is reported");
+    finish(&a);
+}
+
 static void strangers_stay_outside(void)
 {
     struct rank a, b, stranger;
@@ -400,6 +430,7 @@ int main(void)
 {
     setenv(HVD_ENV_IFACE, "lo", 1);
     ranks_reach_each_other();
+    the_only_peer_keeps_nobody_out();
     strangers_stay_outside();
     ranks_speak_for_themselves_only();
     floods_keep_nobody_out();
