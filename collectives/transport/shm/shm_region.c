@@ -26,6 +26,7 @@ struct hvd_shm_region {
     struct hvd_shm *shm;
     int extent;
     uint64_t base;
+    uint64_t signals; /* value of this rank's counter, so that it need not be read */
     bool owes_ring; /* this rank has signalled and not woken sleepers since */
     struct line *lines; /* [local rank], at the start of the mapped memory */
     char *slots; /* the slots of local rank 0; not mapped if this rank is not a member */
@@ -149,6 +150,7 @@ int hvd_shm_region_open(struct hvd_shm *shm, const int *members, int count,
     }
     shm->extents[extent].is_open = true;
     region->base = ++shm->extents[extent].uses << signal_bits;
+    region->signals = region->base;
     atomic_store(&region->lines[shm->local_rank].counter, region->base);
     ring_members(region);
     *out = region;
@@ -202,9 +204,8 @@ char *hvd_shm_region_slot(const struct hvd_shm_region *region,
 void hvd_shm_region_signal(struct hvd_shm_region *region)
 {
     _Atomic uint64_t *counter = &region->lines[region->shm->local_rank].counter;
-    uint64_t before = atomic_load_explicit(counter, memory_order_relaxed);
 
-    atomic_store_explicit(counter, before + 1, memory_order_release);
+    atomic_store_explicit(counter, ++region->signals, memory_order_release);
     region->owes_ring = true;
 }
 
