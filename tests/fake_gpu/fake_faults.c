@@ -136,11 +136,20 @@ static bool is_one_of(const char *function, const char *const *list)
 
 HVD_EXPORT bool fake_gpu_failed_at_end(void)
 {
-    static const char *const ends[] = {
-        "cuCtxPopCurrent",  "cuStreamDestroy", "cuEventDestroy",
-        "cuMemFree",        "cuMemFreeHost",   "cuDevicePrimaryCtxRelease",
-        "ncclCommFinalize", "ncclCommDestroy", "ncclRedOpDestroy",
-        "ncclCommAbort",    "cuModuleUnload",  NULL};
+    static const char *const ends[] = {"cuCtxPopCurrent",
+                                       "cuStreamDestroy",
+                                       "cuEventDestroy",
+                                       "cuMemFree",
+                                       "cuMemFreeHost",
+                                       "cuDevicePrimaryCtxRelease",
+                                       "ncclCommFinalize",
+                                       "ncclCommDestroy",
+                                       "ncclRedOpDestroy",
+                                       "ncclCommAbort",
+                                       "cuModuleUnload",
+                                       "ncclMemFree",
+                                       "ncclCommWindowDeregister",
+                                       NULL};
     bool is_end;
 
     pthread_mutex_lock(&lock);
