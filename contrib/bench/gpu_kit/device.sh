@@ -303,6 +303,22 @@ else
     skip nccl-2-in-gpu 'no NCCL packed (PACK_NCCL)'
 fi
 
+# Windows of NCCL need ranks that reach each other's memory, as those of nccl-2-in-gpu do: of one host, on one GPU.
+# in_windows COMMAND...: runs a step with the NCCL that was packed, or without a GPU.
+in_windows()
+{
+    if [ -e "$kit/nccl/libnccl.so.2" ] && [ "$is_fake" = 0 ] && [ "$device" = cuda ]; then
+        HVD_NCCL_LIBRARY=$kit/nccl/libnccl.so.2 NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_MAX_CTAS=4 HVD_GPU_PATH=nccl \
+            NCCL_HOSTID=kit "$@"
+    elif [ "$is_fake" != 0 ] || [ "$device" != cuda ]; then
+        FAKE_NCCL_VERSION=22703 "$@"
+    else
+        skip "$2" 'no NCCL packed (PACK_NCCL)'
+    fi
+}
+HVD_NCCL_WINDOWS=1 in_windows in_c windows-wire-2 30 "$hvdrun" -np 2 "$tests/gpu_wire_test"
+in_windows probe windows-2 45 2 windows
+
 # --- 4. under MPS two ranks compute at the same time, so their figures are like those of two GPUs ---
 
 if [ "${KIT_MPS:-0}" = 1 ] && command -v nvidia-cuda-mps-control >/dev/null; then

@@ -15,6 +15,7 @@ import horovod.torch.optimizer
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = (8, 64 << 10, 1 << 20, 16 << 20, 128 << 20)
 PACKED_SIZES = (16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20)
+WINDOW_SIZES = (128, 1 << 10, 16 << 10, 128 << 10)
 PACK_BELOW = {'packed': str(1 << 40), 'apart': '0', 'auto': 'auto'}
 
 
@@ -111,6 +112,32 @@ def packing(gpu, findings):
             f'8 tensors of {size} bytes, {hvd.size()} rank(s), us on the stream: '
             + ', '.join(f'{how} {each:.1f}' for how, each in us.items())
             + f'; packed / apart {us["packed"] / us["apart"]:.2f}')
+
+
+def windows(gpu, findings):
+    """Measures packed groups of 8 small tensors, in windows of NCCL and in plain memory. Each turn is a job
+    of its own. The log of device.sh has a warning if NCCL refuses windows."""
+    os.environ['HVD_GPU_PACK_BELOW'] = PACK_BELOW['packed']
+    seen, right = {}, True
+    for turn in range(4):
+        for how in ('1', '0') if turn % 2 else ('0', '1'):
+            hvd.shutdown()
+            os.environ['HVD_NCCL_WINDOWS'] = how
+            hvd.init()
+            for size in WINDOW_SIZES:
+                tensors = [torch.ones(size // 4, device=gpu.name) for _ in range(8)]
+
+                def reduce(tensors=tensors, size=size):
+                    hvd.synchronize(hvd.grouped_allreduce_async_(tensors, name=f'window.{size}',
+                                                                 op=hvd.Average))
+
+                seen.setdefault((size, how), []).append(_queue(gpu, {how: reduce}, 1, 5)[how][1])
+                right &= all(bool((each == 1).all()) for each in tensors)
+    findings.check(right, f'averages of {hvd.size()} ranks are right with windows and without')
+    for size in WINDOW_SIZES:
+        on, off = min(seen[size, '1']), min(seen[size, '0'])
+        findings.figure(f'8 packed tensors of {size} bytes, {hvd.size()} rank(s), us on the stream: '
+                        f'windows {on:.1f}, plain {off:.1f}; windows / plain {on / off:.2f}')
 
 
 def hostpath(gpu, findings):
@@ -251,4 +278,4 @@ def _list(ms):
     return ', '.join(f'{name} {each:.2f} ms' for name, each in ms.items())
 
 
-PARTS = (memory, launch, beside, packing, hostpath, overhead, resnet)
+PARTS = (memory, launch, beside, packing, windows, hostpath, overhead, resnet)
