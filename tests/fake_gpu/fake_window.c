@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpu_binding/base/attr.h"
 
@@ -141,14 +142,17 @@ static int register_window(struct fake_comm *comm)
     struct fake_window *window = comm->registering;
     const char *offered = getenv("FAKE_NCCL_WINDOWS");
     bool is_offered = offered == NULL || atoi(offered) != 0;
-    int result = fake_nccl_result("ncclCommWindowRegister");
+    int result =
+        fake_gpu_fails("ncclCommWindowRegister") ? FAKE_SYSTEM_ERROR : FAKE_NCCL_SUCCESS;
 
     for (unsigned turn = 0; atomic_load(&comm->under_way) > 0; turn++) {
         fake_link_pause(turn);
     }
     if (!fake_link_agree(&comm->link, (uint64_t)window->bytes * 31 + window->number)) {
-        fprintf(stderr, "fake NCCL: the ranks register different windows\n");
         result = FAKE_INVALID_USAGE;
+        if (!atomic_load(&comm->link.is_aborted)) {
+            fprintf(stderr, "fake NCCL: the ranks register different windows\n");
+        }
     }
     pthread_mutex_lock(&lock);
     *window->out = NULL;
@@ -176,6 +180,7 @@ HVD_EXPORT int ncclCommWindowRegister(struct fake_comm *comm, void *memory, size
                                       struct fake_window **out, int flags)
 {
     struct fake_window *window = calloc(1, sizeof(*window));
+    const char *failing = getenv("FAKE_NCCL_FAILS");
 
     if (window == NULL || fake_nccl_version() < window_version || flags != symmetric ||
         !fake_comm_is_ready(comm) || comm->is_finalized) {
@@ -188,6 +193,10 @@ HVD_EXPORT int ncclCommWindowRegister(struct fake_comm *comm, void *memory, size
     if (window->piece == NULL || window->piece->address != memory ||
         window->piece->bytes < bytes || window->piece->windows > 0) {
         end_wrongly("a window that is not memory of ncclMemAlloc, or registered twice");
+    }
+    if (failing != NULL && strcmp(failing, "ncclCommWindowRegister") == 0) {
+        free(window);
+        return FAKE_SYSTEM_ERROR; /* the other ranks wait */
     }
     window->comm = comm;
     window->bytes = bytes;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "collectives/gpu/module/device.h"
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/error.h"
 
@@ -207,6 +208,12 @@ static void pause_between(int turn)
 
 int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_error *err)
 {
+    return hvd_comm_await_until(comm, function, INT64_MAX, err);
+}
+
+int hvd_comm_await_until(struct hvd_gpu_comm *comm, const char *function, int64_t end_ns,
+                         struct hvd_error *err)
+{
     int state = NCCL_IN_PROGRESS;
 
     for (int turn = 0; state == NCCL_IN_PROGRESS; turn += turn < 2000) {
@@ -219,6 +226,12 @@ int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function, struct hvd_e
         if (atomic_load(&comm->device->is_aborted)) {
             hvd_comm_abort(comm);
             return hvd_fail(err, HVD_ERR_STATE, "the job has ended");
+        }
+        if (state == NCCL_IN_PROGRESS && end_ns < INT64_MAX && hvd_clock_ns() > end_ns) {
+            return hvd_fail(err, HVD_ERR_TIMEOUT,
+                            "%s has not ended in time, perhaps because it has failed on "
+                            "another rank",
+                            function);
         }
         if (state == NCCL_IN_PROGRESS) {
             pause_between(turn);

@@ -161,10 +161,13 @@ int hvd_comm_check(struct hvd_gpu_comm *comm, struct hvd_error *err);
 void hvd_comm_look(struct hvd_gpu_comm *comm);
 /* Launcher thread only. connect waits for the other ranks; await waits until a function
  * of NCCL that has returned NCCL_IN_PROGRESS is complete. Both abort the communicator and
- * fail once the device is aborted. */
+ * fail once the device is aborted. await_until also fails when it is later than end_ns,
+ * by hvd_clock_ns. */
 int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err);
 int hvd_comm_await(struct hvd_gpu_comm *comm, const char *function,
                    struct hvd_error *err);
+int hvd_comm_await_until(struct hvd_gpu_comm *comm, const char *function, int64_t end_ns,
+                         struct hvd_error *err);
 /* Call without the lock. Returns NULL if the communicator was aborted. */
 ncclComm_t hvd_comm_handle(struct hvd_gpu_comm *comm);
 /* Aborts NCCL's communicator. Call without the lock. */

@@ -3,7 +3,12 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/module/device.h"
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
+
+/* How long a registration may take, usually milliseconds: if it has failed early on
+ * another rank, it does not end on this one. */
+static const int64_t register_ns = 10000000000;
 
 /* How often a wait for the device looks whether the job has been aborted. */
 static const int look_ms = 100;
@@ -102,7 +107,8 @@ int hvd_window_register(struct hvd_gpu_window *window, struct hvd_error *err)
     result = nccl->window_register(handle, window->memory, window->bytes, &window->handle,
                                    NCCL_WINDOW_SYMMETRIC);
     status = result == NCCL_SUCCESS || result == NCCL_IN_PROGRESS
-                 ? hvd_comm_await(comm, function, &window->error)
+                 ? hvd_comm_await_until(comm, function, hvd_clock_ns() + register_ns,
+                                        &window->error)
                  : hvd_nccl_fail(nccl, function, result, handle, &window->error);
     if (atomic_load(&comm->device->is_aborted)) {
         return hvd_fail(err, HVD_ERR_STATE, "the job has ended");

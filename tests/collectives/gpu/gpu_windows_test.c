@@ -5,11 +5,12 @@
  * place and lifetime. Runs as each rank of a job. Rank 0 prints TAP; other ranks exit
  * with 1 if something is wrong.
  *
- *   gpu_windows_test REGISTERED LOST   how often each rank registers a window, and how
- *                                      many of these end by an abort
+ *   gpu_windows_test REGISTERED LOST   how often each rank registers a window ("any": not
+ *                                      checked), and how many of these end by an abort
  *
  *   WINDOWS_FAIL=N   on this rank, the N-th registration fails */
 #include <stdlib.h>
+#include <string.h>
 
 #include "tests/collectives/calls.h"
 #include "tests/collectives/gpu/gpu_group.h"
@@ -57,6 +58,7 @@ static bool is_called(const char *function, long wanted)
 int main(int argc, char **argv)
 {
     long registered = argc > 1 ? atol(argv[1]) : 0, lost = argc > 2 ? atol(argv[2]) : 0;
+    bool is_any = argc > 1 && strcmp(argv[1], "any") == 0;
     const char *fails = getenv("WINDOWS_FAIL");
     bool is_good, is_registered, has_ended, is_freed;
 
@@ -70,8 +72,8 @@ int main(int argc, char **argv)
     is_good = reduce_rounds("small", small) && reduce_rounds("large", large) &&
               reduce_rounds("again", small);
     hvd_shutdown();
-    is_registered = is_called("ncclCommWindowRegister", registered);
-    has_ended = is_called("ncclCommWindowDeregister", registered - lost);
+    is_registered = is_any || is_called("ncclCommWindowRegister", registered);
+    has_ended = is_any || is_called("ncclCommWindowDeregister", registered - lost);
     is_freed = is_called("ncclMemFree", fake_gpu_calls("ncclMemAlloc"));
     if (rank != 0) {
         return is_good && is_registered && has_ended && is_freed ? 0 : 1;
