@@ -125,6 +125,7 @@ enum {
 };
 
 #define HVD_CALL_UNORDERED (UINT64_C(1) << 63)
+#define HVD_OUTPUT_IF_FITS (SIZE_MAX ^ (SIZE_MAX >> 1))
 
 /* A dense row-major tensor. It may have no elements. A tensor with ndim 0 has one
  * element. */
@@ -147,7 +148,9 @@ struct hvd_tensor {
      * that work may compute the input and use the output. */
     void *stream;
     /* For allgather, gather and alltoall: the size of output in bytes; the result goes
-     * there. 0: the library allocates the result and ignores output. */
+     * there. 0: the library allocates the result and ignores output. Add
+     * HVD_OUTPUT_IF_FITS if the library may also allocate a result that is larger than
+     * output: the number of rows then tells where the result is. */
     size_t output_bytes;
     /* The number of the call, or 0. Calls are matched by names, in any order. A program
      * whose ranks all make the same calls of a set in the same order may also number

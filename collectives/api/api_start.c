@@ -273,7 +273,8 @@ static int fill_entry(const struct hvd_start *start, const struct hvd_tensor *te
     entry->input = tensor->input;
     entry->output = tensor->output;
     if (tensor->output_bytes > 0 && is_gathered(start)) {
-        entry->output_bytes = tensor->output_bytes;
+        entry->output_bytes = tensor->output_bytes & ~HVD_OUTPUT_IF_FITS;
+        entry->may_allocate = (tensor->output_bytes & HVD_OUTPUT_IF_FITS) != 0;
     }
     entry->device = tensor->device;
     entry->descriptor = (struct hvd_descriptor){

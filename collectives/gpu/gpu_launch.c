@@ -30,12 +30,8 @@ int hvd_gpu_launch_allocate(struct hvd_gpu_run *run, struct hvd_entry *entry,
     int status;
 
     entry->result_rows = rows;
-    *memory = NULL;
-    if (entry->output_bytes > 0 && hvd_entry_check_room(entry, NULL) == 0) {
-        *memory = entry->output;
-        return 0;
-    }
-    if (bytes == 0) {
+    *memory = hvd_entry_find_room(entry);
+    if (*memory != NULL || bytes == 0) {
         return 0;
     }
     status = hvd_gpu_buffer_take_near(run->gpu->pool, bytes, &buffer, err);

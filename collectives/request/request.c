@@ -190,6 +190,17 @@ int hvd_entry_check_room(const struct hvd_entry *entry, struct hvd_error *err)
         (long long)bytes, entry->output_bytes);
 }
 
+char *hvd_entry_find_room(struct hvd_entry *entry)
+{
+    if (entry->output_bytes > 0 && hvd_entry_check_room(entry, NULL) == 0) {
+        return entry->output;
+    }
+    if (entry->may_allocate) {
+        entry->output_bytes = 0;
+    }
+    return NULL;
+}
+
 int hvd_entry_launch(struct hvd_entry *entry)
 {
     struct hvd_request *request = entry->request;

@@ -32,6 +32,7 @@ struct hvd_entry {
     /* allgather, alltoall: bytes of room in output, 0: result is allocated; send,
      * receive: bytes of the message */
     size_t output_bytes;
+    bool may_allocate; /* result is allocated if it does not fit into output */
     /* Allgather, alltoall, gather: memory allocated here, which hvd_request_take hands
      * out. Send and receive of a GPU tensor: the host buffer that the data passes
      * through. */
@@ -140,6 +141,11 @@ char *hvd_entry_p2p_memory(const struct hvd_entry *entry);
 /* Checks that the result of an allgather or alltoall, whose rows are known, fits into the
  * memory that the caller has given for it, if any. Returns 0 or HVD_ERR_ARG. */
 int hvd_entry_check_room(const struct hvd_entry *entry, struct hvd_error *err);
+
+/* Returns the caller's memory for the result, whose rows are known. NULL: there is none,
+ * or too little; memory must be allocated, even if the entry will fail for this, so that
+ * the other ranks get their results. */
+char *hvd_entry_find_room(struct hvd_entry *entry);
 
 /* Marks an entry as launched. Returns 1 if it was the last of its request, else 0. From
  * then on struct hvd_job is an owner of the request, until hvd_entry_end has ended the

@@ -34,21 +34,15 @@ static struct hvd_schedule_query query_of(const struct hvd_run *run,
     };
 }
 
-/* Finds memory for a result of `rows` rows: the caller's output, or newly allocated. A
- * caller's output that is too small is not used either: memory is allocated, so that the
- * other ranks get their results, and the entry fails when it ends. */
+/* Finds memory for a result of `rows` rows: the caller's output, or newly allocated. */
 static int allocate_result(struct hvd_entry *entry, int64_t rows, char **result)
 {
     size_t bytes = (size_t)(rows * hvd_entry_row_bytes(entry));
     int status;
 
     entry->result_rows = rows;
-    *result = entry->output;
-    if (entry->output_bytes > 0 && hvd_entry_check_room(entry, NULL) == 0) {
-        return 0;
-    }
-    if (bytes == 0) {
-        *result = NULL;
+    *result = hvd_entry_find_room(entry);
+    if (*result != NULL || bytes == 0) {
         return 0;
     }
     if (entry->allocate != NULL) {

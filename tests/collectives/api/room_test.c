@@ -349,6 +349,46 @@ static void test_little_room(void)
     free(output);
 }
 
+/* --- room that may be too little --- */
+
+/* Compares the taken rows with one row of each rank. */
+static bool takes_all(struct hvd_request *request)
+{
+    void *data = NULL;
+    int64_t rows = -1;
+    bool good = hvd_request_take(request, 0, &data, &rows) == 0 && rows == size;
+
+    for (int64_t r = 0; good && r < size; r++) {
+        good = ((const int64_t *)data)[r] == 100 + r;
+    }
+    hvd_free(data);
+    return good;
+}
+
+/* The last rank has room for one row less, the other ranks for one more. */
+static void test_optional_room(void)
+{
+    bool is_short = rank == size - 1, is_taken, is_placed = true;
+    int64_t one = 1, input = 100 + rank, rows = -1;
+    size_t bytes = (size_t)(is_short ? size - 1 : size + 1) * 8;
+    char *output = guarded(bytes);
+    struct hvd_tensor tensor = call_tensor("maybe", HVD_INT64, &one, 1, &input, output);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+
+    tensor.output_bytes = bytes | HVD_OUTPUT_IF_FITS;
+    call_finish(hvd_allgather_start(&tensor, 1, 0, &request, &err), &request, &err);
+    is_taken = takes_all(request);
+    for (int64_t r = 0; !is_short && r < size; r++) {
+        is_placed &= ((const int64_t *)output)[r] == 100 + r;
+    }
+    report(hvd_request_rows(request, 0, &rows) == 0 && rows == size && is_placed &&
+               is_taken == is_short,
+           "a result that does not fit is allocated if the caller allows it");
+    hvd_request_free(request);
+    free(output);
+}
+
 #ifndef ON_GPU_H
 
 /* --- costs --- */
@@ -460,6 +500,7 @@ int main(void)
     size = hvd_size();
     test_values(call_seed());
     test_little_room();
+    test_optional_room();
 #ifndef ON_GPU_H
     test_costs();
 #endif

@@ -152,6 +152,11 @@ static struct record *begin(const struct hvd_tensor *tensors, int count,
     return record;
 }
 
+static size_t room_of(const struct hvd_tensor *tensor)
+{
+    return tensor->output_bytes & ~HVD_OUTPUT_IF_FITS;
+}
+
 static int keep(struct record *record, int status, struct hvd_request **request)
 {
     if (status != 0) {
@@ -199,7 +204,7 @@ int on_gpu_allgather(const struct hvd_tensor *tensors, int count, int set,
                      struct hvd_request **request, struct hvd_error *err)
 {
     struct hvd_tensor moved[MOST_TENSORS];
-    struct record *record = begin(tensors, count, tensors[0].output_bytes, moved);
+    struct record *record = begin(tensors, count, room_of(&tensors[0]), moved);
 
     return keep(record, hvd_allgather_start(moved, count, set, request, err), request);
 }
@@ -217,7 +222,7 @@ int on_gpu_alltoall(const struct hvd_tensor *tensor, const int32_t *splits, int 
                     int set, struct hvd_request **request, struct hvd_error *err)
 {
     struct hvd_tensor moved;
-    struct record *record = begin(tensor, 1, tensor->output_bytes, &moved);
+    struct record *record = begin(tensor, 1, room_of(tensor), &moved);
 
     return keep(record, hvd_alltoall_start(&moved, splits, nsplits, set, request, err),
                 request);
@@ -245,7 +250,7 @@ int on_gpu_gather(const struct hvd_tensor *tensor, int root, int set,
                   struct hvd_request **request, struct hvd_error *err)
 {
     struct hvd_tensor moved;
-    struct record *record = begin(tensor, 1, tensor->output_bytes, &moved);
+    struct record *record = begin(tensor, 1, room_of(tensor), &moved);
 
     return keep(record, hvd_gather_start(&moved, root, set, request, err), request);
 }
