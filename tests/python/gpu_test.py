@@ -64,6 +64,20 @@ class Double:
     def get_device(self):
         return 0
 
+    def __len__(self):
+        return self.shape[0]
+
+    def numel(self):
+        return math.prod(self.shape)
+
+    def element_size(self):
+        return 4
+
+    def resize_(self, shape):
+        self.shape = tuple(shape)
+        self._bytes = 4 * math.prod(self.shape)
+        return self
+
     def is_contiguous(self):
         return True
 
@@ -214,6 +228,33 @@ class GpuTest(unittest.TestCase):
         result = hvd.synchronize(hvd.allgather_async(tensor, name='rows'))
         self.assertEqual(result.tolist(), [float(r) for r in range(self.size)
                                            for _ in range(2 * r + 2)])
+
+    def finish(self, handle):
+        """Returns the result, and whether it was copied out of libhvd's memory."""
+        with mock.patch.object(memory, '_copy_out', wraps=memory._copy_out) as copies:
+            return hvd.synchronize(handle), copies.called
+
+    def test_allgather_of_the_same_rows_is_not_copied(self):
+        # in steps 2 and 3 the other ranks have more rows than before, in step 4 fewer
+        for step, (others, copied) in enumerate([(2, True), (2, False), (3, self.size > 1),
+                                                 (3, False), (1, False)]):
+            rows = [2 if rank == 0 else others for rank in range(self.size)]
+
+            mine = rows[self.rank]
+            tensor = Double([mine, 3], [10 * self.rank + step] * (3 * mine))
+            result, is_copied = self.finish(hvd.allgather_async(tensor, name='same'))
+            self.assertEqual(result.tolist(), [10 * rank + step for rank in range(self.size)
+                                               for _ in range(3 * rows[rank])])
+            if self.rank == 0:  # its own rows, from which it expects those of the result, remain
+                self.assertEqual(is_copied, copied)
+
+    def test_alltoall_of_the_same_rows_is_not_copied(self):
+        for step in range(4):
+            tensor = Double([self.size, 3], [step + self.rank] * (3 * self.size))
+            (result, _), is_copied = self.finish(hvd.alltoall_async(tensor, name='all the same'))
+            self.assertEqual(is_copied, step == 0)
+            self.assertEqual(result.tolist(), [step + rank for rank in range(self.size)
+                                               for _ in range(3)])
 
     def test_alltoall_returns_the_received_splits(self):
         splits = torch.tensor([1] * self.size, dtype=torch.int32)

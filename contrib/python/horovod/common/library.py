@@ -12,7 +12,7 @@ import ctypes
 import glob
 import os
 from ctypes import CFUNCTYPE, POINTER, Structure, c_char, c_char_p, c_double, c_int
-from ctypes import c_int32, c_int64, c_size_t, c_uint64, c_void_p
+from ctypes import c_int32, c_int64, c_size_t, c_uint64, c_void_p, sizeof
 
 from horovod.common.exceptions import (HorovodInternalError, HorovodVersionMismatchError,
                                        JobShutDownError, RanksDisagreeError)
@@ -33,6 +33,7 @@ DTYPES = {name: number for number, name in enumerate(
 DEVICE_CPU = -1
 SET_GLOBAL = 0
 CALL_UNORDERED = 1 << 63
+OUTPUT_IF_FITS = 1 << (8 * sizeof(c_size_t) - 1)
 ANY_SOURCE = -1
 
 NOT_INITIALIZED = 'Horovod has not been initialized; use hvd.init().'

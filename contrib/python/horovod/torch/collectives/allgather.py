@@ -10,20 +10,23 @@ from horovod.torch.collectives import tensors as memory
 from horovod.torch.collectives.allreduce import grouped_allreduce
 
 
-def _start(names, sources, process_set, finish):
-    described = [memory.describe(*each) for each in zip(names, sources)]
+def _start(names, sources, device, process_set, finish):
+    """``finish``: makes the caller's result from the list of gathered tensors."""
+    number = set_id(process_set, 'Allgather')
+    outputs = [memory.Gathered(source, device, 'allgather', number) for source in sources]
+    described = [output.describe(name) for name, output in zip(names, outputs)]
     return requests.add(requests.allgather(
-        described, set_id(process_set, 'Allgather'), sources, finish),
+        described, number, [sources, [output.memory for output in outputs]],
+        lambda request: finish([output.result(request, index)
+                                for index, output in enumerate(outputs)])),
         memory.stream_of(sources[0]))
 
 
 def allgather_async(tensor, name=None, process_set=global_process_set):
     """Starts an allgather; returns a handle for poll() and synchronize(). See allgather."""
     source = memory.usable(tensor)
-    device = tensor.device
     names = [requests.tensor_name('allgather', name, process_set)]
-    return _start(names, [source], process_set,
-                  lambda request: memory.adopt(request, 0, source, device))
+    return _start(names, [source], tensor.device, process_set, lambda results: results[0])
 
 
 def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
@@ -31,11 +34,8 @@ def grouped_allgather_async(tensors, name=None, process_set=global_process_set):
     grouped_allgather."""
     tensors = memory.check_all(tensors)
     sources = memory.all_usable(tensors)
-    device = tensors[0].device
     names = requests.tensor_names('grouped_allgather', name, len(sources), process_set)
-    return _start(names, sources, process_set,
-                  lambda request: [memory.adopt(request, index, source, device)
-                                   for index, source in enumerate(sources)])
+    return _start(names, sources, tensors[0].device, process_set, lambda results: results)
 
 
 def _own_parts(gradients, rows, process_set):

@@ -32,17 +32,19 @@ def alltoall_async(tensor, splits=None, name=None, process_set=global_process_se
     came from each rank as an int32 tensor). See alltoall for the arguments."""
     source = memory.usable(tensor)
     counts = _counts(splits)
-    device = tensor.device
     splits_device = splits.device if isinstance(splits, torch.Tensor) else 'cpu'
 
     def finish(request):
         received = request.received_splits(process_set.size())
-        return (memory.adopt(request, 0, source, device),
+        return (output.result(request, 0),
                 torch.tensor(received, dtype=torch.int32, device=splits_device))
 
-    described = memory.describe(requests.tensor_name('alltoall', name, process_set), source)
-    return requests.add(requests.alltoall(described, counts, set_id(process_set, 'Alltoall'),
-                                          source, finish), memory.stream_of(source))
+    name = requests.tensor_name('alltoall', name, process_set)
+    number = set_id(process_set, 'Alltoall')
+    output = memory.Gathered(source, tensor.device, 'alltoall', number)
+    described = output.describe(name)
+    return requests.add(requests.alltoall(described, counts, number, [source, output.memory],
+                                          finish), memory.stream_of(source))
 
 
 class HorovodAlltoall(torch.autograd.Function):

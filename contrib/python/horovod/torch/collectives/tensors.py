@@ -15,7 +15,7 @@ import torch
 
 from horovod.common.arguments import check_iterable, wrong_type
 from horovod.common.exceptions import HorovodInternalError
-from horovod.common.library import DEVICE_CPU, DTYPES, lib
+from horovod.common.library import DEVICE_CPU, DTYPES, OUTPUT_IF_FITS, lib
 
 # The number of each dtype in libhvd, without dtypes that this torch lacks (uint32 before 2.3).
 _NUMBERS = {getattr(torch, name): number for name, number in DTYPES.items()
@@ -175,11 +175,51 @@ def write_back(staged, tensor):
     return tensor
 
 
-def adopt(request, index, like, device):
-    """Returns output ``index``, which libhvd allocated, as a tensor on ``device``. On the host the
-    tensor uses libhvd's memory, which is freed together with the last view of the tensor."""
-    if not like.is_cpu:
-        return _copy_out(request, index, like)
+_MOST_SHAPES = 1000
+_last_rows = {}  # the number of rows of the last result, by what this rank knows before
+
+
+class Gathered:
+    """The result of a gathering collective, whose number of rows libhvd finds out. ``source``: the
+    usable tensor; ``device``: that of the result; ``key``: what else the number may depend on.
+
+    On a GPU, ``memory`` is a tensor with as many rows as the last result from a source of this
+    shape, and libhvd writes the result there if it fits. If not, libhvd allocates the result, which
+    is then copied to memory of torch's allocator, which knows the streams that use it."""
+
+    __slots__ = ('_source', '_device', '_key', 'memory')
+
+    def __init__(self, source, device, *key):
+        self._source = source
+        self._device = device
+        self._key = (*key, source.shape, source.dtype, source.device)
+        rows = 0 if source.is_cpu else _last_rows.get(self._key, 0)
+        self.memory = empty(source, (rows, *source.shape[1:])) if rows > 0 else None
+
+    def describe(self, name):
+        """Returns the description of the tensor for horovod.common.requests."""
+        if self.memory is None or self.memory.numel() == 0:
+            return describe(name, self._source)
+        room = self.memory.numel() * self.memory.element_size()
+        return (*describe(name, self._source, self.memory), room | OUTPUT_IF_FITS)
+
+    def result(self, request, index):
+        """Returns output ``index`` of the request as a tensor."""
+        if self._source.is_cpu:
+            return _adopt(request, index, self._source, self._device)
+        rows = request.rows(index)
+        if len(_last_rows) >= _MOST_SHAPES:
+            _last_rows.clear()
+        _last_rows[self._key] = rows
+        if self.memory is None or self.memory.numel() == 0 or rows > len(self.memory):
+            return _copy_out(request, index, self._source, rows)
+        # Not a slice: autograd forbids in-place changes of a view that a Function returns.
+        return self.memory.resize_((rows, *self._source.shape[1:]))
+
+
+def _adopt(request, index, like, device):
+    """Returns output ``index``, which libhvd allocated on the host, as a tensor on ``device``. It
+    uses libhvd's memory, which is freed together with the last view of the tensor."""
     address, rows = request.take(index)
     shape = (rows, *like.shape[1:])
     if not address:
@@ -192,9 +232,8 @@ def adopt(request, index, like, device):
     return flat.resize_(shape).to(device)
 
 
-def _copy_out(request, index, like):
-    """Like adopt, on a GPU. Copies the output to memory of torch's allocator, which then knows the
-    streams that use it."""
-    output = empty(like, (request.rows(index), *like.shape[1:]))
+def _copy_out(request, index, like, rows):
+    """Returns a copy of output ``index``, which libhvd allocated on a GPU."""
+    output = empty(like, (rows, *like.shape[1:]))
     request.copy(index, output.data_ptr())
     return output
