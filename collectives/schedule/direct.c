@@ -91,6 +91,7 @@ int hvd_direct_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     int status;
 
     setup->is_cut = true;
+    setup->messages = schedule->query.layout->nodes - 1;
     setup->finals_lag = schedule->query.geometry.slots > 2 ? 2 : 1;
     setup->get_lag = setup->finals_lag + 1;
     status = hvd_slices_set_up(schedule, &ops, err);

@@ -63,6 +63,7 @@ int hvd_rolling_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_
     setup->owner = query->layout->local_rank[query->root];
     setup->parent = -1;
     setup->chunks = hvd_chunk_count(query->bytes, 1, (int64_t)query->geometry.slot_bytes,
+                                    HVD_LEAST_CHUNK_BYTES,
                                     is_ll(schedule) ? 0 : schedule->choice.chunk_bytes);
     setup->chunk_bytes =
         setup->chunks > 0 ? hvd_divide_up(query->bytes, setup->chunks) : 0;

@@ -10,8 +10,7 @@ enum {
 };
 
 enum {
-    CHUNKS_THAT_OVERLAP = 4,
-    LEAST_CHUNK_BYTES = 64 << 10,
+    CHUNKS_THAT_OVERLAP = 4
 };
 
 int hvd_slices_widest(const struct hvd_layout *layout)
@@ -72,9 +71,9 @@ struct hvd_range hvd_range_common(struct hvd_range a, struct hvd_range b)
 }
 
 int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most,
-                        size_t chunk_bytes)
+                        size_t least_bytes, size_t chunk_bytes)
 {
-    int64_t least = (int64_t)(LEAST_CHUNK_BYTES / unit_bytes);
+    int64_t least = (int64_t)(least_bytes / unit_bytes);
     int64_t overlapping = hvd_divide_up(units, CHUNKS_THAT_OVERLAP);
     int64_t wish = overlapping > least ? overlapping : least;
 

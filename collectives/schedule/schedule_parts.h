@@ -33,12 +33,17 @@ struct hvd_range hvd_part_of(struct hvd_range whole, int parts, int part);
 /* Returns the intersection of two ranges; its count is 0 if there is none. */
 struct hvd_range hvd_range_common(struct hvd_range a, struct hvd_range b);
 
+/* The length below which a chunk costs more time for its steps than its overlap saves. */
+enum {
+    HVD_LEAST_CHUNK_BYTES = 64 << 10
+};
+
 /* Returns into how many chunks of equal size `units` units of unit_bytes are cut; at most
  * `most` units fit a slot. A chunk has about chunk_bytes. If that is 0, there are just
- * enough chunks to overlap well, but none much shorter than 64 KiB. Returns 0 if there
- * are no units. */
+ * enough chunks to overlap well, but none much shorter than least_bytes. Returns 0 if
+ * there are no units. */
 int64_t hvd_chunk_count(int64_t units, size_t unit_bytes, int64_t most,
-                        size_t chunk_bytes);
+                        size_t least_bytes, size_t chunk_bytes);
 
 /* Returns a / b rounded up, for a >= 0 and b > 0. */
 int64_t hvd_divide_up(int64_t a, int64_t b);

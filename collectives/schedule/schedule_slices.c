@@ -225,13 +225,31 @@ static int64_t most_for_messages(const struct hvd_schedule *schedule)
                : most;
 }
 
+/* The mean length of messages below which more chunks, which overlap but need more
+ * messages, take longer than fewer. Simulated (contrib/bench/simulate) for 8 to 128 nodes
+ * of 1 to 16 ranks, network cards of 25 and 100 Gb/s, and 0.5 and 2 us of processor time
+ * per message: allreduces of 100 and 240 KiB then take up to 3 times less time than with
+ * chunks of 64 KiB, and at most 13 % more. */
+static const size_t least_message_bytes = 4096;
+
+/* Returns the length below which chunks save no time: their messages would be too
+ * short. */
+static size_t least_chunk(const struct hvd_schedule *schedule)
+{
+    const struct hvd_slices_setup *setup = &schedule->setup.slices;
+    const size_t bytes =
+        (size_t)setup->messages * (size_t)setup->slices * least_message_bytes;
+
+    return bytes > HVD_LEAST_CHUNK_BYTES ? bytes : HVD_LEAST_CHUNK_BYTES;
+}
+
 void hvd_slices_cut(struct hvd_schedule *schedule, int64_t most)
 {
     const struct hvd_schedule_query *query = &schedule->query;
     struct hvd_slices_setup *setup = &schedule->setup.slices;
 
     setup->chunks = hvd_chunk_count(query->count, query->element_bytes, most,
-                                    schedule->choice.chunk_bytes);
+                                    least_chunk(schedule), schedule->choice.chunk_bytes);
     setup->chunk_elements =
         setup->chunks > 0 ? hvd_divide_up(query->count, setup->chunks) : 1;
 }

@@ -34,6 +34,7 @@ struct hvd_slices_setup {
     bool is_pairwise;
     /* each node reduces its part of a slice for all nodes; false: it reduces all parts */
     bool is_cut;
+    int messages; /* is_cut: the messages to other nodes that carry a slice down */
     struct hvd_grid grid; /* multilevel */
     struct hvd_grid_coords coords; /* position of my node in the grid */
     /* ticks from packing a chunk to having received the other nodes' parts of its

@@ -149,7 +149,7 @@ int hvd_tree_set_up(struct hvd_schedule *schedule, struct hvd_error *err HVD_UNU
     setup->owner = query->layout->local_rank[owner_at(schedule, location)];
     setup->parent = location > 0 ? owner_at(schedule, location & (location - 1)) : -1;
     setup->chunks = hvd_chunk_count(query->bytes, 1, (int64_t)query->geometry.slot_bytes,
-                                    schedule->choice.chunk_bytes);
+                                    HVD_LEAST_CHUNK_BYTES, schedule->choice.chunk_bytes);
     setup->chunk_bytes =
         setup->chunks > 0 ? hvd_divide_up(query->bytes, setup->chunks) : 0;
     schedule->facts.ticks =

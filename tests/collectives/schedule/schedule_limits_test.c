@@ -181,6 +181,23 @@ static void test_many_nodes(void)
     hvd_layout_finish(&layout);
 }
 
+/* More chunks would overlap, but their messages would be of 270 bytes. */
+static void test_short_messages(void)
+{
+    struct hvd_layout layout = make_layout(64, 16);
+    struct hvd_schedule_query query = query_of(HVD_COLL_ALLREDUCE, &layout);
+    struct tally tally = {0};
+
+    query.count = 60 << 10;
+    tap_ok(tally_query(&query, &tally) && tally.messages == 2 * 2 * 2 * 7,
+           "allreduce of 240 KiB by 1024 ranks on 64 nodes: messages to and from seven "
+           "others, twice down and twice up");
+    query.count = 4 << 20;
+    tap_ok(tally_query(&query, &tally) && tally.messages == 64 * 2 * 2 * 2 * 7,
+           "allreduce of 16 MiB: chunks of a slot");
+    hvd_layout_finish(&layout);
+}
+
 static void test_nothing(void)
 {
     struct hvd_layout layout = make_layout(2, 2);
@@ -264,6 +281,7 @@ int main(void)
 {
     test_huge_counts();
     test_many_nodes();
+    test_short_messages();
     test_nothing();
     test_refusals();
     return tap_done();
