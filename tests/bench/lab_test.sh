@@ -69,6 +69,19 @@ report $? 'the first line has the number of jobs and their time'
 [ "$(wc -l <"$work/lab/jobs.csv")" -eq 3 ] && [ "$(wc -l <"$work/lab/training.csv")" -eq 3 ]
 report $? 'rows are in the files as soon as they are measured'
 cp "$work/lab/jobs.csv" "$work/kept"
+# A job that only writes what a rank would write; that of Gloo then ends like a rank that aborts.
+cat >"$work/aborting" <<EOF
+#!/bin/sh
+echo '{"step_s": 0.1, "sum": null}' >"\$6/result.0.json"
+[ "\$4" != gloo ] || { echo 'terminate called without an active exception'; exit 134; }
+EOF
+chmod +x "$work/aborting"
+"$bench" --lab --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 --sizes '' --python "$python" \
+    --hvd-bench "$bench" --out "$work/aborted" --launch "$work/aborting {ranks}" >"$work/out" 2>&1 &&
+    [ "$(wc -l <"$work/aborted/jobs.csv")" -eq 3 ] && [ "$(wc -l <"$work/aborted/training.csv")" -eq 3 ] &&
+    grep -q 'status 134 after its ranks had measured; its figures are kept: .* gloo ' "$work/out" &&
+    grep -q '^terminate called' "$work/out"
+report $? 'a job that aborts at its end, after it has measured, keeps its row'
 lab && [ "$(wc -l <"$work/started")" -eq 6 ] && head -n 3 "$work/lab/jobs.csv" | cmp -s - "$work/kept" &&
     grep -q '^3 jobs to run, and 2 are in ' "$work/out"
 report $? 'the same command goes on with the jobs that have not run'

@@ -234,7 +234,9 @@ def goes_on(options):
     return f'the same command goes on with the jobs that are not in {options.out}'
 
 
-def launch(options, servers, per_server, command, **env):
+def launch(options, servers, per_server, command, has_measured=lambda: False, **env):
+    """Runs a job. A job that fails ends the lab, unless has_measured() tells that nothing is missing: the Gloo of
+    torch 1.13 may abort a process that destroys its group."""
     words = shlex.split(options.launch.format(servers=servers, per_server=per_server,
                                               ranks=servers * per_server,
                                               layout=layout(servers, per_server)))
@@ -246,8 +248,11 @@ def launch(options, servers, per_server, command, **env):
         raise LabError(f'a job has not ended after {JOB_SECONDS} s: '
                        f'{shlex.join(words + command)}') from error
     if done.returncode:
-        raise LabError(f'a job failed with status {done.returncode}: '
-                       f'{shlex.join(words + command)}\n{done.stdout}\n{goes_on(options)}')
+        failure = f'a job failed with status {done.returncode}'
+        if not has_measured():
+            raise LabError(f'{failure}: {shlex.join(words + command)}\n{done.stdout}\n{goes_on(options)}')
+        print(f'{failure} after its ranks had measured; its figures are kept: {shlex.join(words + command)}\n'
+              f'{done.stdout}', file=sys.stderr, flush=True)
 
 
 def settings():
@@ -270,13 +275,17 @@ def train(options, name, servers, per_server):
     options.out, which the ranks of all servers must see."""
     python, path = python_of(options, name)
     directory = tempfile.mkdtemp(prefix='job-', dir=options.out)
+
+    def files():
+        return glob.glob(os.path.join(directory, 'result.*.json'))
+
     try:
         launch(options, servers, per_server,
                [python, os.path.join(HERE, 'lab_train.py'), name.partition('=')[0], options.model,
                 directory, layout(servers, per_server), '--batch', str(options.batch),
-                '--steps', str(options.steps)], PYTHONPATH=path)
+                '--steps', str(options.steps)], lambda: len(files()) == servers * per_server, PYTHONPATH=path)
         results = []
-        for file in glob.glob(os.path.join(directory, 'result.*.json')):
+        for file in files():
             with open(file) as text:
                 results.append(json.load(text))
     finally:

@@ -229,8 +229,10 @@ def main():
         train_step(model, optimizer, *data)
     times = [train_step(model, optimizer, *data) for _ in range(options.steps)]
     total = backend.total(model) if backend.trains_together else None
-    with open(os.path.join(options.directory, f'result.{RANK}.json'), 'w') as file:
+    place = os.path.join(options.directory, f'result.{RANK}.json')
+    with open(f'{place}.new', 'w') as file:
         json.dump({'step_s': statistics.median(times), 'sum': total}, file)
+    os.rename(f'{place}.new', place)
     backend.leave()
 
 
