@@ -105,9 +105,9 @@ start_guest()
         options+=(-fsdev "local,id=${folder%%=*},path=${folder#*=},security_model=none,readonly=on,multidevs=remap"
             -device "virtio-9p-pci,fsdev=${folder%%=*},mount_tag=${folder%%=*}")
     done
-    timeout --kill-after=5 "$guest_limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 1G \
+    timeout --kill-after=5 "$guest_limit" qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 2G \
         -nographic -no-reboot -nodefaults -serial stdio -kernel "$cache/vmlinuz" -initrd "$work/initramfs" \
-        -append "console=ttyS0 quiet mitigations=off panic=1 net.ifnames=0 hvd.guest=$guest hvd.mode=$mode hvd.cases=$cases" \
+        -append "console=ttyS0 loglevel=1 mitigations=off panic=1 net.ifnames=0 hvd.guest=$guest hvd.mode=$mode hvd.cases=$cases" \
         "${options[@]}" -fsdev "local,id=share,path=$work/share,security_model=none" \
         -device virtio-9p-pci,fsdev=share,mount_tag=share "$@" </dev/null >"$logs/$name.log" 2>&1 &
     pid=$!

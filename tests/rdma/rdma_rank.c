@@ -105,7 +105,7 @@ static void begin(void)
 /* Small whole numbers, whose sums are exact in float32. */
 static float number_of(int rank, int64_t i)
 {
-    return (float)((i * 7 + rank * 13) % 1000);
+    return (float)((i * 7 + (int64_t)rank * 13) % 1000);
 }
 
 static void fill(int64_t count)
