@@ -229,6 +229,35 @@ static void test_reuse(void)
     node_close(&node);
 }
 
+/* The upper 20 bits of a counter count the uses of its part of the memory. */
+static void test_last_use(void)
+{
+    struct node node;
+    struct hvd_shm_region *regions[RANKS];
+    uint64_t last = 0;
+    bool is_good = true;
+
+    node_open(&node);
+    for (int use = 0; use < 3; use++) {
+        for (int i = 0; i < RANKS; i++) {
+            regions[i] = open_region(&node, i, both, RANKS);
+            is_good = is_good && hvd_shm_region_is_ready(regions[0]) == (i == 1);
+        }
+        hvd_shm_region_signal(regions[1]);
+        is_good = is_good && hvd_shm_region_await(regions[0], 1,
+                                                  hvd_shm_region_base(regions[0]) + 1, 1);
+        last = use == 1 ? hvd_shm_region_base(regions[0]) : last;
+        for (int i = 0; i < RANKS; i++) {
+            is_good = is_good && (use < 2 || hvd_shm_region_base(regions[i]) < last);
+            hvd_shm_region_close(regions[i]);
+            node.shm[i]->extents[0].uses = (1 << 20) - (use == 0 ? 2 : 1);
+        }
+    }
+    tap_ok(is_good && node.shm[0]->extent_count == 2 && node.shm[1]->extent_count == 2,
+           "when the number of uses has reached its end, others follow elsewhere");
+    node_close(&node);
+}
+
 static long long backed_bytes(int file)
 {
     struct stat status = {0};
@@ -410,6 +439,7 @@ int main(void)
     test_sleep();
     test_signals();
     test_reuse();
+    test_last_use();
     test_growth();
     test_no_memory();
     test_fork();
