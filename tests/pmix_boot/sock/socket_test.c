@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -162,6 +163,39 @@ static void test_nobody(void)
            "an unknown host is an error: %s", err.text);
 }
 
+static void ignore_alarm(int number)
+{
+    (void)number;
+}
+
+/* The queue of the server is full, so connections neither succeed nor fail. */
+static void test_signal(void)
+{
+    const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {0};
+    const struct sigaction action = {.sa_handler = ignore_alarm};
+    struct hvd_error err = {0};
+    char text[8];
+    uint16_t port = 0;
+    int server, clients[8], fd;
+
+    hvd_socket_listen_tcp(&hvd_socket_loopback, &server, &port, NULL);
+    listen(server, 0);
+    for (int i = 0; i < 8; i++) {
+        clients[i] = hvd_socket_connect_tcp(&hvd_socket_loopback.addresses[0], port);
+    }
+    snprintf(text, sizeof(text), "%u", (unsigned)port);
+    sigaction(SIGALRM, &action, NULL);
+    setitimer(ITIMER_REAL, &often, NULL);
+    fd = hvd_socket_connect_host("127.0.0.1", text, hvd_clock_ms() + 300, &err);
+    setitimer(ITIMER_REAL, &never, NULL);
+    tap_ok(fd == HVD_ERR_NET && strstr(err.text, "timed out") != NULL,
+           "a signal does not end the wait for a connection: %s", err.text);
+    for (int i = 0; i < 8; i++) {
+        close(clients[i]);
+    }
+    close(server);
+}
+
 static void test_path(void)
 {
     struct hvd_error err = {0};
@@ -286,6 +320,7 @@ int main(void)
     test_connect(&everywhere, "on all addresses");
     test_connect(&hvd_socket_loopback, "on this machine");
     test_nobody();
+    test_signal();
     test_whole();
     test_closed();
     test_limit();
