@@ -32,6 +32,7 @@ struct hvd_shm_region {
     char *slots; /* the slots of local rank 0; not mapped if this rank is not a member */
     size_t map_bytes;
     size_t rank_bytes; /* bytes of one rank's slots */
+    uint64_t *seen; /* [local rank] the highest counter read so far */
     int count;
     int members[];
 };
@@ -107,15 +108,26 @@ static struct hvd_shm_region *region_create(struct hvd_shm *shm, const int *memb
     const struct hvd_geometry *geometry = &shm->sizes.geometry;
     size_t member_bytes = (size_t)count * sizeof(members[0]);
     struct hvd_shm_region *region = calloc(1, sizeof(*region) + member_bytes);
+    uint64_t *seen = calloc((size_t)shm->sizes.local_size, sizeof(seen[0]));
 
-    if (region != NULL) {
-        region->shm = shm;
-        region->rank_bytes =
-            hvd_shm_round_to_page(2 * (size_t)geometry->slots * geometry->slot_bytes);
-        region->count = count;
-        memcpy(region->members, members, member_bytes);
+    if (region == NULL || seen == NULL) {
+        free(region);
+        free(seen);
+        return NULL;
     }
+    region->shm = shm;
+    region->seen = seen;
+    region->rank_bytes =
+        hvd_shm_round_to_page(2 * (size_t)geometry->slots * geometry->slot_bytes);
+    region->count = count;
+    memcpy(region->members, members, member_bytes);
     return region;
+}
+
+static void region_destroy(struct hvd_shm_region *region)
+{
+    free(region->seen);
+    free(region);
 }
 
 /* Wakes members that sleep until a counter changes or the region is ready. */
@@ -145,7 +157,7 @@ int hvd_shm_region_open(struct hvd_shm *shm, const int *members, int count,
     region->extent = extent;
     status = map_region(region, err);
     if (status != 0) {
-        free(region);
+        region_destroy(region);
         return status;
     }
     shm->extents[extent].is_open = true;
@@ -163,7 +175,7 @@ void hvd_shm_region_close(struct hvd_shm_region *region)
         hvd_shm_region_ring(region);
         region->shm->extents[region->extent].is_open = false;
         munmap(region->lines, region->map_bytes);
-        free(region);
+        region_destroy(region);
     }
 }
 
@@ -225,15 +237,19 @@ uint64_t hvd_shm_region_counter(const struct hvd_shm_region *region, int local_r
     return atomic_load_explicit(&region->lines[local_rank].counter, memory_order_acquire);
 }
 
+/* A counter that has been seen is not read again: the other rank may be writing its line
+ * for the next schedule, and the line would travel between the cores once more. */
 bool hvd_shm_region_await(const struct hvd_shm_region *region, int local_rank,
                           uint64_t value, int looks)
 {
     const _Atomic uint64_t *counter = &region->lines[local_rank].counter;
+    uint64_t *seen = &region->seen[local_rank];
 
-    for (int look = 0; look < looks; look++) {
-        if (atomic_load_explicit(counter, memory_order_acquire) >= value) {
-            return true;
+    for (int look = 0; *seen < value; look++) {
+        if (look == looks) {
+            return false;
         }
+        *seen = atomic_load_explicit(counter, memory_order_acquire);
     }
-    return false;
+    return true;
 }
