@@ -31,8 +31,9 @@ start()
     local nodes=$1 ranks=$2 by=()
     shift 2
     [ "$mpi" = none ] || by=(HVD_START_BY=pmix)
-    "$cluster" run --dir "$work/cluster" LD_LIBRARY_PATH="$library" "${by[@]}" \
-        HVD_SCALE_BEGIN_NS="$(date +%s%N)" srun --mpi="$mpi" --hvd=bind=none --cpu-bind=none --overcommit \
+    begin_ns=$(date +%s%N)
+    "$cluster" run --dir "$work/cluster" LD_LIBRARY_PATH="$library" "${by[@]}" HOROVOD_LOG_LEVEL=info TZ=UTC0 \
+        HVD_SCALE_BEGIN_NS="$begin_ns" srun --mpi="$mpi" --hvd=bind=none --cpu-bind=none --overcommit \
         "${kill_flag[@]}" -N "$nodes" --ntasks-per-node="$ranks" ./scale_ranks "$@" >"$work/out" 2>&1
 }
 
@@ -40,6 +41,20 @@ start()
 value()
 {
     sed -n "s/^rank=$2 .*\b$1=\([0-9.]*\).*/\1/p" "$work/out"
+}
+
+# both NAME: prints the values of rank 0 and of the last rank.
+both()
+{
+    echo "$(value "$1" 0) $(value "$1" "$all")"
+}
+
+# exchanged: prints when rank 0 had the addresses of all ranks, in ms since srun was started; its log tells.
+exchanged()
+{
+    local stamp
+    stamp=$(sed -n 's/^\[\([^]]*\): I [^]]*\] start: .*/\1/p' "$work/out" | head -n 1)
+    echo $((($(TZ=UTC0 date -d "$stamp" +%s%N) - begin_ns) / 1000000))
 }
 
 most=0
@@ -52,17 +67,26 @@ done
 cp "$program" "$work/cluster/home/"
 chmod a+rx "$work/cluster/home/scale_ranks"
 kill_flag=()
-echo "cores: $(nproc). Times in ms: of the slowest rank from srun to main, hvd_init, the first allreduce; the"
-echo "median of ${STEPS:-30} steps. Memory in KiB, descriptors, threads and connections: the most of all ranks,"
-echo "memory without the program's own. Bytes and packets that rank 0 and the last rank sent."
-printf '%-7s %8s %8s %8s %8s %7s %5s %8s %6s %18s %14s\n' ranks start hvd_init first step memory files threads \
-    conns 'bytes 0, last' 'packets'
+cat <<EOF
+cores: $(nproc). Each row is a job of ${STEPS:-30} steps.
+main to first: ms since srun was started, until the last rank is in main, rank 0 has the addresses of all
+ranks, the last rank has left hvd_init, and rank 0 has the first sum. step, cpu: ms of a step, the median, and
+of processor time in each rank, the mean. switches: of context, in each rank. memory: KiB beyond the program's
+own, pss: KiB with a share of what ranks have in common. memory, pss, files and conns: the most of all ranks.
+agreement: bytes that rank 0 and the last rank send to agree on a step that does not repeat, and TCP packets.
+join: ms until all have joined after half of the ranks have reduced one step more.
+EOF
+printf '%-7s %7s %7s %7s %7s %7s %6s %8s %7s %7s %5s %5s %12s %12s %7s\n' ranks main cards init first step cpu \
+    switches memory pss files conns agreement packets join
 for layout; do
     nodes=${layout%x*} ranks=${layout#*x} all=$((${layout%x*} * ${layout#*x} - 1))
     start "$nodes" "$ranks" "${STEPS:-30}" || { tail -5 "$work/out" && exit 1; }
-    printf '%-7s %8s %8s %8s %8s %7s %5s %8s %6s %18s %14s\n' "$layout" "$(value started 0)" "$(value init 0)" \
-        "$(value first 0)" "$(value step 0)" "$(value rss 0)" "$(value descriptors 0)" "$(value threads 0)" \
-        "$(value connections 0)" "$(value sent 0) $(value sent "$all")" "$(value packets 0) $(value packets "$all")"
+    printf '%-7s %7s %7s %7s %7s %7s %6s %8s %7s %7s %5s %5s %12s %12s %7s\n' "$layout" "$(value main 0)" \
+        "$(exchanged)" "$(value init 0)" "$(value first 0)" "$(value step 0)" \
+        "$(awk '{ print $1 + $2 }' <<<"$(value user 0) $(value system 0)")" \
+        "$(awk '{ print $1 + $2 }' <<<"$(value sleeps 0) $(value preemptions 0)")" "$(value rss 0)" \
+        "$(value pss 0)" "$(value descriptors 0)" "$(value connections 0)" "$(both agreement)" \
+        "$(both agreement_packets)" "$(value join 0)"
 done
 
 # After the death of a rank, srun must not end the others before they have told.
