@@ -146,7 +146,7 @@ static int place_schedule(struct hvd_gpu_run *run, struct hvd_gpu_schedule *sche
                           struct hvd_error *err)
 {
     size_t bytes = hvd_gpu_schedule_pack_bytes(schedule);
-    char *window = bytes > 0 ? hvd_gpu_window_memory(run->set, bytes) : NULL;
+    char *window = bytes > 0 ? hvd_gpu_set_window(run->set, bytes) : NULL;
     size_t plain_bytes = window == NULL ? bytes : 0;
     int status =
         find_pack(run, plain_bytes + hvd_gpu_schedule_scratch_bytes(schedule), err);

@@ -174,7 +174,7 @@ static void add_allreduces(struct hvd_gpu_run *run, char *memory, int parts)
 static int begin_rounds(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     char *tensors = run->packing.buffer->memory;
-    char *window = hvd_gpu_window_memory(run->set, pack_bytes);
+    char *window = hvd_gpu_set_window(run->set, pack_bytes);
     char *pack = window != NULL ? window : tensors + pack_bytes;
 
     hvd_gpu_steps_add(&run->job.steps,

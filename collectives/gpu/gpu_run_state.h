@@ -152,14 +152,11 @@ void hvd_gpu_packing_finish(struct hvd_gpu_run *run);
  *
  *   wanted     whether to register a window before this batch
  *   begin      starts that
- *   progress   returns 0 when it is done, HVD_INPROGRESS or a failure
- *   memory     returns a window of at least `bytes` bytes; NULL if there is none. All
- *              ranks get one, or none does */
+ *   progress   returns 0 when it is done, HVD_INPROGRESS or a failure */
 bool hvd_gpu_window_wanted(const struct hvd_gpu_run *run);
 int hvd_gpu_window_begin(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_window_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                             struct hvd_error *err);
-char *hvd_gpu_window_memory(const struct hvd_gpu_set *set, size_t bytes);
 
 /* gpu_launch.c: fits returns whether NCCL can do the batch; launch launches it. For an
  * alltoall the ranks first exchange how many rows each one sends: count begins that,

@@ -428,3 +428,13 @@ void hvd_gpu_set_destroy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_set *set)
     hvd_gpu_inter_node_destroy(set->inter_node);
     free(set);
 }
+
+char *hvd_gpu_set_window(const struct hvd_gpu_set *set, size_t bytes)
+{
+    for (int i = 0; i < HVD_GPU_WINDOW_CLASSES; i++) {
+        if (set->windows[i] != NULL && set->windows[i]->bytes >= bytes) {
+            return set->windows[i]->memory;
+        }
+    }
+    return NULL;
+}

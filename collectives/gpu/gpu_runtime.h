@@ -162,4 +162,8 @@ void hvd_gpu_fail(struct hvd_gpu_runtime *gpu, hvd_gpu_completed *completed,
  * communicators end when the device has completed their work. */
 void hvd_gpu_set_destroy(struct hvd_gpu_runtime *gpu, struct hvd_gpu_set *set);
 
+/* Returns the set's window of at least `bytes` bytes, or NULL if it has none: the same on
+ * all its ranks. */
+char *hvd_gpu_set_window(const struct hvd_gpu_set *set, size_t bytes);
+
 #endif

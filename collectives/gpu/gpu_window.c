@@ -69,16 +69,6 @@ void hvd_gpu_window_agree(struct hvd_gpu_run *run,
     }
 }
 
-char *hvd_gpu_window_memory(const struct hvd_gpu_set *set, size_t bytes)
-{
-    for (int i = 0; i < HVD_GPU_WINDOW_CLASSES; i++) {
-        if (set->windows[i] != NULL && set->windows[i]->bytes >= bytes) {
-            return set->windows[i]->memory;
-        }
-    }
-    return NULL;
-}
-
 /* Returns the size class of the batch; HVD_GPU_WINDOW_CLASSES if it uses no window. The
  * result is the same on all ranks. */
 static int class_of(const struct hvd_gpu_run *run)
@@ -108,7 +98,7 @@ bool hvd_gpu_window_wanted(const struct hvd_gpu_run *run)
     }
     size_class = class_of(run);
     return size_class < HVD_GPU_WINDOW_CLASSES &&
-           hvd_gpu_window_memory(run->set, class_bytes(size_class)) == NULL;
+           hvd_gpu_set_window(run->set, class_bytes(size_class)) == NULL;
 }
 
 /* --- the stages --- */
