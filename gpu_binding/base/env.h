@@ -472,6 +472,10 @@
 #define HVD_ENV_NCCL_INSPECTOR_INTERVAL "NCCL_INSPECTOR_DUMP_THREAD_INTERVAL_MICROSECONDS"
 /* With NaiveEngine, MXNet ends each collective before the next begins. */
 #define HVD_ENV_MXNET_ENGINE "MXNET_ENGINE_TYPE"
+/* Unless you set it, the import of horovod.torch and the backend hvd set it to 1: PyTorch
+ * then asks Linux for huge pages for large tensors in host memory. Releases that do not
+ * know it ignore it. */
+#define HVD_ENV_TORCH_HUGE_PAGES "THP_MEM_ALLOC_ENABLE"
 /* Unless you set it, hvd sets it to an empty text in jobs that use a service of
  * tf.data. */
 #define HVD_ENV_GRPC_PROXY "grpc_proxy"
