@@ -62,7 +62,10 @@ static void fill_values(double values[NODES][HVD_INFO_VALUES])
 static void test_judge(void)
 {
     const char *const hosts[] = {"n1", "n2", "n3", "n4"};
-    const char *const texts[] = {"UCX: 1\n", "UCX: 2\n", "UCX: 1\n", "UCX: 1\n"};
+    const char *const texts[] = {"cpu governor: fast\nUCX: 1\n",
+                                 "cpu governor: fast\nUCX: 2\n",
+                                 "cpu governor: fast\nUCX: 1\n",
+                                 "cpu governor: slow\nUCX: 1\n"};
     static const struct hvd_info_thresholds thresholds = {
         .count = 2,
         .items = {{"cpus", {1, true}, {NAN, false}}, {"link", {0.7, true}, {0.3, true}}}};
@@ -86,8 +89,11 @@ static void test_judge(void)
            "a slow link is a fault: %s", findings.items[1].nodes);
     hvd_info_findings_finish(&findings);
     hvd_info_judge_texts(&nodes, texts, &findings, NULL);
-    tap_ok(findings.count == 1 && strcmp(findings.items[0].nodes, "n2") == 0 &&
-               strcmp(findings.items[0].check, "UCX") == 0,
+    tap_ok(findings.count == 2 && strcmp(findings.items[0].nodes, "n4") == 0 &&
+               strcmp(findings.items[0].check, "cpu governor") == 0,
+           "a node with another governor is a warning");
+    tap_ok(findings.count == 2 && strcmp(findings.items[1].nodes, "n2") == 0 &&
+               strcmp(findings.items[1].check, "UCX") == 0,
            "a node with another fact is a warning");
     hvd_info_findings_finish(&findings);
     hvd_info_nodes_finish(&nodes);

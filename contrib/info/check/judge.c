@@ -58,8 +58,9 @@ static const struct rule {
 };
 
 static const char *const subjects[] = {
-    "hvd",  "kernel", "Slurm", "Python",        "GPU model", "CUDA driver",
-    "NCCL", "UCX",    "start", "between nodes", "kernels",
+    "hvd",       "kernel",        "Slurm",   "Python", "cpu governor",
+    "GPU model", "CUDA driver",   "NCCL",    "UCX",    "UCX settings",
+    "start",     "between nodes", "kernels",
 };
 
 /* A value, and where it was found. */

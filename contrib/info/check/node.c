@@ -117,6 +117,17 @@ static double print_interfaces(FILE *out)
     return most;
 }
 
+/* Prints the governor of the first cpu: a job on nodes with different ones is as slow as
+ * the slowest. */
+static void print_governor(FILE *out)
+{
+    char word[64];
+
+    if (read_word("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", word)) {
+        fprintf(out, "cpu governor: %s\n", word);
+    }
+}
+
 void hvd_info_node_read(hvd_info_lookup lookup, double *values, FILE *out)
 {
     struct statvfs shm;
@@ -136,6 +147,7 @@ void hvd_info_node_read(hvd_info_lookup lookup, double *values, FILE *out)
     }
     fprintf(out, "node: %.0f cpus, %.0f GiB of memory\n", values[HVD_INFO_CORES],
             values[HVD_INFO_MEMORY_GIB]);
+    print_governor(out);
     values[HVD_INFO_ETHERNET_MBITS] = print_interfaces(out);
 }
 

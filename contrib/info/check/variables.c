@@ -4,6 +4,9 @@
 #include "contrib/info/check/variables.h"
 
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/exported.h"
@@ -46,6 +49,29 @@ static int print_names(const char *label, enum change change, hvd_info_lookup lo
         fputc('\n', out);
     }
     return count;
+}
+
+static int compare_texts(const void *one, const void *other)
+{
+    return strcmp(*(char *const *)one, *(char *const *)other);
+}
+
+void hvd_info_ucx_print(FILE *out)
+{
+    const char *found[32];
+    size_t count = 0;
+
+    for (char **at = environ; *at != NULL && count < 32; at++) {
+        if (strncmp(*at, "UCX_", 4) == 0) {
+            found[count++] = *at;
+        }
+    }
+    qsort(found, count, sizeof(found[0]), compare_texts);
+    fputs("UCX settings:", out);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, " %.*s", (int)strcspn(found[i], "\n"), found[i]);
+    }
+    fputs(count > 0 ? "\n" : " none\n", out);
 }
 
 void hvd_info_variables_print(hvd_info_lookup lookup, FILE *out)

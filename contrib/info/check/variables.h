@@ -12,4 +12,8 @@
  * been changed or removed, and what to do. Prints nothing if HVD_EXPORTED is unset. */
 void hvd_info_variables_print(hvd_info_lookup lookup, FILE *out);
 
+/* Prints the variables that choose UCX's transports, devices and protocols, as one fact:
+ * "UCX settings: UCX_TLS=rc". */
+void hvd_info_ucx_print(FILE *out);
+
 #endif
