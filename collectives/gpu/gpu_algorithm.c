@@ -462,22 +462,38 @@ static void describe_trials(const struct hvd_gpu_run *run,
     }
 }
 
+/* Describes a size class as "256 to 1024 KiB", or "4096 KiB on" for the last one. Returns
+ * text. */
+static const char *describe_class(int size_class, int64_t chunk_bytes, char *text,
+                                  size_t size)
+{
+    int64_t begin = hvd_gpu_size_class_begin(size_class, chunk_bytes) / 1024;
+    int64_t end = hvd_gpu_size_class_begin(size_class + 1, chunk_bytes) / 1024;
+
+    if (size_class + 1 < HVD_GPU_SIZE_CLASSES) {
+        snprintf(text, size, "%" PRId64 " to %" PRId64 " KiB", begin, end);
+    } else {
+        snprintf(text, size, "%" PRId64 " KiB on", begin);
+    }
+    return text;
+}
+
 /* Decides from the measurements of all ranks, so that all ranks choose the same. */
 static void decide_algorithm(struct hvd_gpu_run *run, const struct hvd_gpu_trial *told)
 {
     struct hvd_gpu_set *set = run->set;
     struct hvd_gpu_choice *choice = choice_of(run);
-    int64_t chunk_bytes = chunk_bytes_of(run);
-    char text[256];
+    char text[256], sizes[64];
 
     choice->algorithm = hvd_gpu_trial_best(told, run->team->layout->size, set->candidates,
                                            set->candidate_count);
     describe_trials(run, told, text, sizeof(text));
     hvd_log(run->team->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG,
-            "process set %d: allreduce by NCCL from %" PRId64
-            " KiB on: %s from now on: measured %s; %s fixes this choice for all sizes",
+            "process set %d: allreduce by NCCL from %s: %s from now on: measured %s; %s "
+            "fixes this choice for all sizes",
             set->id,
-            hvd_gpu_size_class_begin((int)(choice - set->choices), chunk_bytes) / 1024,
+            describe_class((int)(choice - set->choices), chunk_bytes_of(run), sizes,
+                           sizeof(sizes)),
             algorithms[choice->algorithm].name, text,
             algorithms[choice->algorithm].setting);
     end_trials(run, false);
