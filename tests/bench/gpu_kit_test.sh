@@ -50,6 +50,8 @@ in_python=$(names | grep -vE "^($in_c|sanitizer|nccl-2-in-gpu)\$" | paste -sd '|
 if [ "$extent" = some ]; then
     in_c='machine|nccl-2|api-2|bandwidth'
     in_python='memory-2|distributed-2'
+else
+    in_c="$in_c|hierarchical-4"
 fi
 if "$python" -c 'import torch' 2>/dev/null; then
     played="$in_c|$in_python"

@@ -200,6 +200,18 @@ c_test()
         "$tests/$program" "$@"
 }
 
+# nodes_test NAME LIMIT PROGRAM: runs a test in C as two ranks on each of two nodes.
+nodes_test()
+{
+    # shellcheck disable=SC2016 # the rank's own variable
+    if HOROVOD_RANK=0 "$kit/on_nodes.sh" 2,2 true 2>/dev/null; then
+        in_c "$1" "$2" "$hvdrun" -np 4 "$kit/on_nodes.sh" 2,2 \
+            sh -c 'NCCL_HOSTID="kit.$HOROVOD_RANK" exec "$@"' rank "$tests/$3"
+    else
+        skip "$1" 'several nodes need root or user namespaces'
+    fi
+}
+
 # probe NAME LIMIT RANKS PART...: runs parts of probe.py, whose ranks set their NCCL_HOSTID.
 probe()
 {
@@ -270,6 +282,7 @@ probe resnet-1 75 1 resnet
 probe launch-2 40 2 launch
 NCCL_COMM_BLOCKING=1 probe launch-2-blocking 40 2 launch
 HVD_GPU_PATH=host probe hostpath-2 45 2 hostpath
+probe gathers-2 45 2 gathers
 
 # --- 3. difficult cases: torch.distributed, deaths, a full GPU, more than 2^31 elements ---
 
@@ -282,6 +295,7 @@ probe streams-2 60 2 streams graphs graphed
 c_test mix-2 30 2 gpu_mix_test
 c_test join-2 30 2 gpu_join_test
 c_test wire-2 30 2 gpu_wire_test
+HVD_GPU_ALLREDUCE=hierarchical HVD_MEMORY_LIMIT=1000000 nodes_test hierarchical-4 60 gpu_wire_test
 probe same-2 60 2 same
 probe beside-nccl-2 60 2 beside
 probe resnet-2 90 2 resnet overhead

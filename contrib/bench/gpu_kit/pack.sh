@@ -81,7 +81,7 @@ find "$out/build" -type f -print0 | xargs -0 ldd 2>/dev/null | sed -n 's/.* => \
 mkdir -p "$out/src"
 (cd "$checkout" && find contrib/bench/gpu_kit contrib/examples/pytorch contrib/python tests/python -type f \
     -regex '.*\.\(py\|json\)' -print0 | tar --null -cf - -T -) | tar -C "$out/src" -xf -
-cp "$kit/device.sh" "$out/"
+cp "$kit/device.sh" "$checkout/contrib/bench/on_nodes.sh" "$out/"
 
 {
     git -C "$checkout" log -1 --format='hvd %h of %cd' --date=short 2>/dev/null || echo 'hvd, not from git'

@@ -19,10 +19,12 @@ import horovod.torch as hvd  # noqa: E402
 import backend  # noqa: E402
 import behaviour  # noqa: E402
 import figures  # noqa: E402
+import gathers  # noqa: E402
 from accelerator import Accelerator  # noqa: E402
 from findings import Findings, first_line  # noqa: E402
 
-PARTS = {part.__name__: part for part in figures.PARTS + behaviour.PARTS + backend.PARTS}
+PARTS = {part.__name__: part for part in figures.PARTS + gathers.PARTS + behaviour.PARTS
+         + backend.PARTS}
 
 
 def parse():
