@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A rank of contrib/bench/scale.sh: starts, reduces the gradients of LeNet-5 in every
- * step, checks the sums, and ends. Ranks 0 and the last print a line of name=value. Rank 0
- * also tells when each hundred of steps is done.
+ * step, checks the sums, agrees without data, joins, and ends. Rank 0 and the last rank
+ * print a line of name=value. Rank 0 also tells when each hundred of steps is done.
  *
  * usage: scale_ranks STEPS [VICTIM STEP]
  * Rank VICTIM kills itself before STEP; each survivor then prints its error.
@@ -266,8 +266,8 @@ static int do_steps(const struct plan *plan, double *median_ms, double *work,
     return status;
 }
 
-/* Agrees on tensors without elements, in an order that does not repeat, so that ranks send
- * what they need to agree and nothing else. Sets *usage to the mean of a step. */
+/* Agrees on tensors without elements, in an order that does not repeat, so that ranks
+ * send what they need to agree and nothing else. Sets *usage to the mean of a step. */
 static int agree_only(struct usage *usage, struct hvd_error *err)
 {
     const struct hvd_tensor empty = {.input = gradients,
