@@ -184,8 +184,8 @@ bool hvd_comm_settle(struct hvd_gpu_comm *comm, int ms);
  * struct is left to free. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
-/* window.c and window_register.c. register fails only after an abort: NCCL's own answer is
- * in window->state. It and deregister_all are for the launcher thread. Call
+/* window.c and window_register.c. register fails only after an abort: NCCL's own answer
+ * is in window->state. It and deregister_all are for the launcher thread. Call
  * deregister_all and free_all when the device no longer uses the windows; free_all also
  * when NCCL does not. */
 int hvd_window_create(struct hvd_gpu_comm *comm, size_t bytes,
