@@ -62,10 +62,9 @@ static void fill_values(double values[NODES][HVD_INFO_VALUES])
 static void test_judge(void)
 {
     const char *const hosts[] = {"n1", "n2", "n3", "n4"};
-    const char *const texts[] = {"cpu governor: fast\nUCX: 1\n",
-                                 "cpu governor: fast\nUCX: 2\n",
-                                 "cpu governor: fast\nUCX: 1\n",
-                                 "cpu governor: slow\nUCX: 1\n"};
+    const char *const texts[] = {
+        "cpu governor: fast\nUCX: 1\n", "cpu governor: fast\nUCX: 2\n",
+        "cpu governor: fast\nUCX: 1\n", "cpu governor: slow\nUCX: 1\n"};
     static const struct hvd_info_thresholds thresholds = {
         .count = 2,
         .items = {{"cpus", {1, true}, {NAN, false}}, {"link", {0.7, true}, {0.3, true}}}};
