@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names the variables of the plugin that an image, a hook or a script has changed. Values
- * are not printed, because some are secret. */
+/* Names the variables of the plugin that an image, a hook or a script has changed. Their
+ * values are not printed, because some are secret; those of UCX's variables are. */
 #include "contrib/info/check/variables.h"
 
 #include <stdbool.h>
@@ -56,13 +56,23 @@ static int compare_texts(const void *one, const void *other)
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-void hvd_info_ucx_print(FILE *out)
+/* Whether an entry of the environment is the UCX_NET_DEVICES that hvd has set. */
+static bool is_planned_nic(const char *entry, hvd_info_lookup lookup)
+{
+    static const char name[] = HVD_ENV_UCX_NET_DEVICES "=";
+    const char *planned = lookup(HVD_ENV_NIC);
+
+    return planned != NULL && strncmp(entry, name, strlen(name)) == 0 &&
+           strcmp(entry + strlen(name), planned) == 0;
+}
+
+void hvd_info_ucx_print(hvd_info_lookup lookup, FILE *out)
 {
     const char *found[32];
     size_t count = 0;
 
     for (char **at = environ; *at != NULL && count < 32; at++) {
-        if (strncmp(*at, "UCX_", 4) == 0) {
+        if (strncmp(*at, "UCX_", 4) == 0 && !is_planned_nic(*at, lookup)) {
             found[count++] = *at;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hvd-info --check in a task of srun: which variables of the plugin have changed on the
- * way to this process. */
+/* hvd-info --check: which variables of the plugin have changed on the way to this task of
+ * srun, and which variables configure UCX. */
 #ifndef HVD_INFO_VARIABLES_H
 #define HVD_INFO_VARIABLES_H
 
@@ -12,8 +12,9 @@
  * been changed or removed, and what to do. Prints nothing if HVD_EXPORTED is unset. */
 void hvd_info_variables_print(hvd_info_lookup lookup, FILE *out);
 
-/* Prints the variables that choose UCX's transports, devices and protocols, as one fact:
- * "UCX settings: UCX_TLS=rc". */
-void hvd_info_ucx_print(FILE *out);
+/* Prints all variables whose names begin with UCX_, as one fact: "UCX settings:
+ * UCX_TLS=rc". Leaves out UCX_NET_DEVICES if hvd has set it: it names the card next to
+ * each rank, so it differs between healthy ranks. */
+void hvd_info_ucx_print(hvd_info_lookup lookup, FILE *out);
 
 #endif
