@@ -19,7 +19,7 @@
 #define FIRST_SPECIAL_STEP 0xfffffffaUL
 
 /* Up to this number of ranks, the service answers within some seconds. It sends each rank
- * the cards of all, so its cost grows with the square of their number: bench.md. */
+ * the cards of all, so its cost grows with the square of their number: scale.md. */
 #define MOST_BY_SERVICE 2048
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))

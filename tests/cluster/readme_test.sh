@@ -9,7 +9,7 @@
 
 readme=$tests_dir/../../README.md
 docs=$tests_dir/../../contrib/docs
-pages=("$readme" "$docs/commands.md" "$docs/lab.md" "$docs/bench.md" "$docs/CONTRIBUTING.md")
+pages=("$readme" "$docs/commands.md" "$docs/lab.md" "$docs/bench.md" "$docs/scale.md" "$docs/CONTRIBUTING.md")
 measures=${measures-no}
 modules=/usr/share/modules/init/bash # Debian's environment-modules
 
