@@ -43,7 +43,7 @@ pass_on()
     grep -E '^(ok|not ok|#)' "$1" | sed -E 's/^(ok|not ok) [0-9]+/\1/' | tap
 }
 
-# rest: waits, with no program: the folders of the machine go before the guest does.
+# rest: waits until the guest is off. It starts no program, because /usr may be gone by then.
 rest()
 {
     while true; do
@@ -86,15 +86,15 @@ counter()
 
 # --- jobs ---
 
-# ranks PLACE LIMIT [COMMAND...]: runs both ranks of rdma_rank on this guest as two nodes, at most LIMIT seconds each,
+# ranks CASE LIMIT [COMMAND...]: runs both ranks of rdma_rank on this guest as two nodes, at most LIMIT seconds each,
 # under COMMAND. The outputs are /tmp/rank0 and /tmp/rank1, the exit statuses $status0 and $status1.
 ranks()
 {
-    local place=$1 limit=$2 folder rank pids=()
+    local case=$1 limit=$2 folder rank pids=()
     shift 2
     folder=$(mktemp -d /tmp/job.XXXXXX)
     for rank in 0 1; do
-        run_rank $rank "$folder" "$place" "$limit" "$@" >/tmp/rank$rank 2>&1 &
+        run_rank $rank "$folder" "$case" "$limit" "$@" >/tmp/rank$rank 2>&1 &
         pids+=($!)
     done
     wait "${pids[0]}"
@@ -103,14 +103,14 @@ ranks()
     status1=$?
 }
 
-# run_rank RANK FOLDER PLACE LIMIT [COMMAND...]
+# run_rank RANK FOLDER CASE LIMIT [COMMAND...]
 run_rank()
 {
-    local rank=$1 folder=$2 place=$3 limit=$4
+    local rank=$1 folder=$2 case=$3 limit=$4
     shift 4
     # shellcheck disable=SC2016 # for the shell inside
     timeout --kill-after=2 "$limit" unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$rank" \
-        "$@" "$programs/rdma/rdma_rank" "$rank" 2 "$folder" "$place"
+        "$@" "$programs/rdma/rdma_rank" "$rank" 2 "$folder" "$case"
 }
 
 both_end()
@@ -118,8 +118,8 @@ both_end()
     [ "$status0" = 0 ] && [ "$status1" = 0 ]
 }
 
-# killed_by_itself: rank 1 was killed, and rank 0 ended with an error that names it.
-killed_by_itself()
+# one_dies: rank 1 was killed, and rank 0 ended with an error that names it.
+one_dies()
 {
     [ "$status0" = 0 ] && [ "$status1" = 137 ]
 }
@@ -157,7 +157,7 @@ death()
     note 'death of a rank'
     ranks death $((10 * times))
     pass_on /tmp/rank0
-    killed_by_itself
+    one_dies
     promise $? 'if a rank is killed, the other ends in seconds with an error that names it' /tmp/rank0 /tmp/rank1
 }
 
@@ -210,20 +210,24 @@ alone()
 {
     local case
     for case in $(word cases | tr , ' '); do
-        $case
+        if declare -F "$case" >/dev/null; then
+            $case
+        else
+            promise 1 "guest.sh has the case $case" /dev/null
+        fi
     done
 }
 
 # --- two guests ---
 
-# half PLACE LIMIT: runs the rank of this guest; its output is /tmp/half.
+# half CASE LIMIT: runs this guest's rank of a job of both guests; its output is /tmp/half.
 half()
 {
     mkdir -p "/share/$1"
     run_rank $((guest - 1)) "/share/$1" "$1" "$2" >/tmp/half 2>&1
 }
 
-# meet: waits until the other guest is as far.
+# meet NAME: waits until the other guest has come to the call with this name, too.
 meet()
 {
     local i
@@ -254,7 +258,7 @@ pair()
         pass_on /tmp/half
         promise $status 'if the rank of guest 2 is killed, that of guest 1 ends with an error that names it' /tmp/half
     fi
-    meet "died"
+    meet died
     note 'loss of the other guest'
     if [ "$guest" = 2 ]; then
         half endless $((15 * times)) &

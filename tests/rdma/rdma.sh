@@ -10,8 +10,9 @@
 # consoles of the guests are files in LOGS.
 #
 # HVD_TEST_TIMES=N   multiplies the time limits, default 4
-# HVD_TEST_CASE=CASE,...   runs these cases alone; guest.sh has them: collectives, bench, ..., and pair: two guests
+# HVD_TEST_CASE=CASE,...   runs only these cases of guest.sh, in one guest: collectives, bench, ...; or pair: two guests
 set -uo pipefail
+export PATH=$PATH:/usr/sbin:/sbin # depmod and modprobe, if the user is not root
 
 checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 logs=$(realpath "${1:?no directory for logs}") build=$(realpath "${2:?no build}") prefix=$(realpath "${3:?no prefix}")
@@ -184,6 +185,12 @@ run_cases()
     esac
 }
 
+clean_up()
+{
+    [ ${#pids[@]} = 0 ] || { kill "${pids[@]}"; wait "${pids[@]}"; } 2>/dev/null
+    rm -rf "$work"
+}
+
 main()
 {
     local reason
@@ -195,9 +202,10 @@ main()
     fi
     work=$(mktemp -d /var/tmp/hvd-rdma.XXXXXX)
     pids=()
-    trap 'kill "${pids[@]}" 2>/dev/null; rm -rf "$work"' EXIT
+    trap clean_up EXIT
     trap 'exit 143' TERM HUP INT
-    make_initramfs && run_cases > >(number)
+    make_initramfs || { echo 'not ok 1 - the initramfs of the guests can be made' && echo 1..1 && return; }
+    run_cases > >(number)
     wait
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A rank of the jobs in tests/rdma: rdma_rank RANK SIZE FOLDER PLACE. The ranks find each
+/* A rank of the jobs in tests/rdma: rdma_rank RANK SIZE FOLDER CASE. The ranks find each
  * other through files in FOLDER, so that no launcher ends the others when one dies:
  *
  *   collectives   each collective once, for several sizes; all results are checked
@@ -364,7 +364,7 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(void);
-    } places[] = {
+    } cases[] = {
         {"collectives", run_collectives},
         {"death", run_death},
         {"endless", run_endless},
@@ -373,7 +373,7 @@ int main(int argc, char **argv)
     int status = EXIT_WRONG;
 
     if (argc != 5) {
-        fprintf(stderr, "usage: rdma_rank RANK SIZE FOLDER PLACE\n");
+        fprintf(stderr, "usage: rdma_rank RANK SIZE FOLDER CASE\n");
         return EXIT_WRONG;
     }
     self.rank = atoi(argv[1]);
@@ -382,9 +382,9 @@ int main(int argc, char **argv)
     self.input = map_floats();
     self.output = map_floats();
     begin();
-    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-        if (strcmp(argv[4], places[i].name) == 0) {
-            status = places[i].run();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        if (strcmp(argv[4], cases[i].name) == 0) {
+            status = cases[i].run();
         }
     }
     hvd_shutdown();
