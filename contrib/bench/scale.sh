@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Starts jobs of up to 1,024 ranks on 64 nodes, which are all on this machine (contrib/cluster), reduces the
-# gradients of LeNet-5, and prints what the start, a step and each rank cost. At the end it kills a rank of
-# the largest job, and counts the survivors that name it.
+# gradients of LeNet-5, and prints what the start, a step and each rank cost. At the end it runs the last job
+# once more, kills one of its ranks, and counts the survivors that name it.
 #
 # usage: scale.sh BUILD PREFIX [NODESxRANKS...]
 # BUILD was configured with -Dbench=true and is installed in PREFIX; RANKS is the number of ranks per node.
@@ -72,7 +72,7 @@ cores: $(nproc). Each row is a job of ${STEPS:-30} steps.
 main to first: ms since srun was started, until the last rank is in main, rank 0 has the addresses of all
 ranks, the last rank has left hvd_init, and rank 0 has the first sum. step, cpu: ms of a step, the median, and
 of processor time in each rank, the mean. switches: of context, in each rank. memory: KiB beyond the program's
-own, pss: KiB with a share of what ranks have in common. memory, pss, files and conns: the most of all ranks.
+own, pss: KiB of the process with a share of what ranks have in common. memory, pss, files and conns: the most of all ranks.
 agreement: bytes that rank 0 and the last rank send to agree on a step that does not repeat, and TCP packets.
 join: ms until all have joined after half of the ranks have reduced one step more.
 EOF

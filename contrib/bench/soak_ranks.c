@@ -475,8 +475,7 @@ static int run_steps(int64_t steps)
                                  more[DESCRIPTORS] <= 0 && more[THREADS] <= 0);
     if (soak.rank == 0) {
         printf("soak: %lld steps with %lld calls of each rank, all results right; growth "
-               "since "
-               "step %lld: %lld KiB, %lld descriptors, %lld threads: %s\n",
+               "since step %lld: %lld KiB, %lld descriptors, %lld threads: %s\n",
                (long long)steps, (long long)soak.calls, (long long)warm,
                (long long)more[MEMORY_KIB], (long long)more[DESCRIPTORS],
                (long long)more[THREADS], good ? "GOOD" : "BAD");

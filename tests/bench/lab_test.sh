@@ -69,7 +69,7 @@ report $? 'the first line has the number of jobs and their time'
 [ "$(wc -l <"$work/lab/jobs.csv")" -eq 3 ] && [ "$(wc -l <"$work/lab/training.csv")" -eq 3 ]
 report $? 'rows are in the files as soon as they are measured'
 cp "$work/lab/jobs.csv" "$work/kept"
-# A job that only writes what a rank would write; that of Gloo then ends like a rank that aborts.
+# A stand-in for a job, which writes the result of a rank; with Gloo it then ends like a rank that aborts.
 cat >"$work/aborting" <<EOF
 #!/bin/sh
 echo '{"step_s": 0.1, "sum": null}' >"\$6/result.0.json"

@@ -317,7 +317,8 @@ else
     skip nccl-2-in-gpu 'no NCCL packed (PACK_NCCL)'
 fi
 
-# Windows of NCCL need ranks that reach each other's memory, as those of nccl-2-in-gpu do: of one host, on one GPU.
+# NCCL registers windows only for ranks that reach each other's memory: here, both are on one host and one GPU, as in
+# nccl-2-in-gpu.
 # in_windows COMMAND...: runs a step with the NCCL that was packed, or without a GPU.
 in_windows()
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The practical limit: a sum of float32 among the ranks of one node through shared
- * memory, with private input and output and hvd's vector loops. There are no names,
- * types, errors or anything else that a library needs.
+/* A sum of float32 among the ranks of one node, written by hand: through shared memory,
+ * with private input and output and hvd's vector loops. It does without names, types,
+ * errors and all else that a library needs, so it shows what these cost.
  *
  * There are three ways. All of them add in the order of the ranks, and a rank reads its
  * own numbers from its input:

@@ -128,7 +128,7 @@ class Alike(Case):
         self.assertEqual(count, int(hvd.rank() == 0 and hvd.size() > 1))
 
     def test_a_rank_may_fail_before_its_gradients_and_go_on(self):
-        """As at the end of a data set that is read within the function."""
+        """A data set that is read within the function raises such an error at its end."""
         variables, step = make_variables(hvd.rank()), None
 
         @tf.function

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two nodes that find out whether the ranks train different variables, because the script
- * has not broadcast those of one rank. Neither waits for other ranks.
+/* Two operations of TensorFlow that find out whether the ranks train different variables,
+ * because the script has not broadcast those of one rank. Neither waits for other ranks.
  *
- * HorovodStartStep counts its runs by the name in the node and the process set, and
+ * HorovodStartStep counts its runs by its attributes, a name and a process set, and
  * returns 1 in one of them. The program then runs HorovodStartCompare, which starts an
  * allreduce of 32 bytes; a later HorovodStartStep reads its result. Both run after the
  * ranks have reduced gradients of this name, so each run of a rank belongs to one run of

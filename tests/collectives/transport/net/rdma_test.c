@@ -129,7 +129,7 @@ enum answer {
     UNASKED, /* this machine does not permit the limit */
 };
 
-/* Asks in a child with this limit. */
+/* Checks in a child, which has this limit, that it is told whether it may lock enough. */
 static int ask_child(rlim_t bytes, bool may_lock)
 {
     struct hvd_error err = {0};
