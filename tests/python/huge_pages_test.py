@@ -40,6 +40,8 @@ class HugePages(unittest.TestCase):
         self.assertLess(faults('import horovod.torch.distributed.group'), 4096)
 
     def test_the_setting_of_the_user_stays(self):
+        if faults('', '0') < 8192:
+            self.skipTest('Linux gives huge pages to all programs here')
         self.assertGreater(faults('import horovod.torch', '0'), 8192)
 
 
