@@ -610,14 +610,14 @@ static int handle_event(struct hvd_net_tcp *tcp, const struct epoll_event *event
 }
 
 /* Whether only data of the only incoming connection is expected: there is at most one
- * peer, no connection is being opened or closed, and no fragment waits for room. */
+ * peer, no connection is being opened or closed, and nothing waits for room. */
 static bool expects_data_only(const struct hvd_net_tcp *tcp)
 {
     const struct inbound *inbound = tcp->inbounds;
     const struct endpoint *endpoint = tcp->endpoints;
 
-    return inbound != NULL && inbound->next == NULL && endpoint != NULL &&
-           endpoint->next == NULL && endpoint->outlet.first == NULL &&
+    return inbound != NULL && inbound->next == NULL && inbound->link == NULL &&
+           endpoint != NULL && endpoint->next == NULL && endpoint->outlet.first == NULL &&
            tcp->connecting == 0 && !tcp->is_closing_due && !tcp->is_sweeping_due;
 }
 
