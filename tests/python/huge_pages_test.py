@@ -15,6 +15,12 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 ones = torch.ones(16 << 20)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 '''
+WITHOUT = '''
+import os
+exists = os.path.exists
+os.path.exists = lambda path: path != '/sys/kernel/mm/transparent_hugepage' and exists(path)
+import horovod.torch
+'''
 
 
 def faults(more, setting=None):
@@ -38,6 +44,9 @@ class HugePages(unittest.TestCase):
 
     def test_the_backend_of_torch_distributed_does_so_too(self):
         self.assertLess(faults('import horovod.torch.distributed.group'), 4096)
+
+    def test_a_kernel_without_them_is_not_asked(self):
+        self.assertGreater(faults(WITHOUT), 8192)
 
     def test_the_setting_of_the_user_stays(self):
         if faults('', '0') < 8192:

@@ -9,7 +9,8 @@ require('torch')  # before imports that fail with unsupported versions
 
 # torch reads this when it allocates the first tensor in host memory. Tensors of 2 MiB or more then
 # get huge pages. Each step allocates its gradients anew; faults of 4 KiB take up to 40 % of a step.
-os.environ.setdefault('THP_MEM_ALLOC_ENABLE', '1')
+if os.path.exists('/sys/kernel/mm/transparent_hugepage'):  # else torch would warn on each rank
+    os.environ.setdefault('THP_MEM_ALLOC_ENABLE', '1')
 
 from horovod.common.exceptions import HorovodInternalError
 from horovod.torch import elastic, mpi_ops, steps
