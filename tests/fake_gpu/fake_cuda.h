@@ -37,7 +37,8 @@ long fake_gpu_launches(void); /* number of kernel launches so far */
 /* Makes the at-th call from now on fail, counting the calls of all functions of both
  * libraries; 0: no call. Returns the number of calls since counting last began. */
 long fake_gpu_fail_at(long at);
-/* Does the same, but counts only calls of this function. */
+/* Does the same, but counts only calls of this function. at < 0: the call -at and all
+ * that follow fail. */
 long fake_gpu_fail_in(const char *function, long at);
 /* Kills the process in the at-th call of this function; NULL: of any function. */
 void fake_gpu_die_in(const char *function, long at);

@@ -71,7 +71,8 @@ HVD_EXPORT bool fake_gpu_fails(const char *function)
     pthread_mutex_lock(&lock);
     count_call(function);
     if (counted == NULL || strcmp(counted, function) == 0) {
-        fails = ++calls == fail_at;
+        calls++;
+        fails = calls == fail_at || (fail_at < 0 && calls >= -fail_at);
     }
     if (die_at > 0 && calls == die_at) {
         raise(SIGKILL);

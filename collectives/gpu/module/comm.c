@@ -287,25 +287,25 @@ int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err)
     return status;
 }
 
-bool hvd_comm_settle(struct hvd_gpu_comm *comm, int ms)
+int hvd_comm_settle(struct hvd_gpu_comm *comm, int ms, struct hvd_error *err)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
     CUstream stream = comm->device->streams[comm->queue];
     struct hvd_gpu_event *event = NULL;
-    int status = hvd_event_create(comm->device, &event, NULL);
+    int status = hvd_event_create(comm->device, &event, err);
 
     if (status == 0) {
-        status = hvd_event_record(event, stream, NULL);
+        status = hvd_event_record(event, stream, err);
     }
     if (status == 0) {
-        status = hvd_event_test(event, NULL);
+        status = hvd_event_test(event, err);
     }
     while (status == HVD_INPROGRESS && ms-- > 0) {
         nanosleep(&moment, NULL);
-        status = hvd_event_test(event, NULL);
+        status = hvd_event_test(event, err);
     }
     hvd_event_destroy(event);
-    return status == 0;
+    return status;
 }
 
 void hvd_comm_abort(struct hvd_gpu_comm *comm)
@@ -368,7 +368,7 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
     }
     /* NCCL refuses to destroy a communicator that has failed or is busy. */
     if (nccl->async_error(handle, &state) != NCCL_SUCCESS || state != NCCL_SUCCESS ||
-        (comm->windows != NULL && !hvd_comm_settle(comm, settle_ms))) {
+        (comm->windows != NULL && hvd_comm_settle(comm, settle_ms, NULL) != 0)) {
         nccl->abort(handle);
         return;
     }

@@ -177,17 +177,17 @@ void hvd_comm_end(struct hvd_gpu_comm *comm);
 void hvd_comm_destroy(struct hvd_gpu_comm *comm);
 void hvd_comm_abandon(struct hvd_gpu_comm *comm);
 /* Waits until the device has completed the work on the communicator's stream. Returns
- * false if it has not within `ms`, or cannot tell. */
-bool hvd_comm_settle(struct hvd_gpu_comm *comm, int ms);
+ * HVD_INPROGRESS if it has not within `ms`. */
+int hvd_comm_settle(struct hvd_gpu_comm *comm, int ms, struct hvd_error *err);
 /* Launcher thread only; call until has_left is set. Ends a communicator that is_leaving,
  * as far as that is possible without waiting for other ranks. Returns true when only the
  * struct is left to free. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
-/* window.c and window_register.c. register fails only after an abort: NCCL's own answer
- * is in window->state. It and deregister_all are for the launcher thread. Call
- * deregister_all and free_all when the device no longer uses the windows; free_all also
- * when NCCL does not. */
+/* window.c and window_register.c. register fails if the device has failed or is aborted:
+ * NCCL's own answer is in window->state. It and deregister_all are for the launcher
+ * thread. Call deregister_all and free_all when the device no longer uses the windows;
+ * free_all also when NCCL does not. */
 int hvd_window_create(struct hvd_gpu_comm *comm, size_t bytes,
                       struct hvd_gpu_window **out, struct hvd_error *err);
 void hvd_window_destroy(struct hvd_gpu_window *window);

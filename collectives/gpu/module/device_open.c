@@ -78,7 +78,7 @@ static int open_context(struct hvd_gpu_device *device, struct hvd_error *err)
 static void free_windows(struct hvd_gpu_device *device)
 {
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
-        if (comm->windows != NULL && hvd_comm_settle(comm, settle_ms)) {
+        if (comm->windows != NULL && hvd_comm_settle(comm, settle_ms, NULL) == 0) {
             hvd_window_free_all(comm);
         }
     }

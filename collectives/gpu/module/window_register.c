@@ -15,12 +15,15 @@ static const int look_ms = 100;
  * registration must not cut it off. All ranks have launched it, so it ends. */
 static int await_stream(struct hvd_gpu_comm *comm, struct hvd_error *err)
 {
-    while (!hvd_comm_settle(comm, look_ms)) {
+    int status;
+
+    do {
+        status = hvd_comm_settle(comm, look_ms, err);
         if (atomic_load(&comm->device->is_aborted)) {
             return hvd_fail(err, HVD_ERR_STATE, "the job has ended");
         }
-    }
-    return 0;
+    } while (status == HVD_INPROGRESS);
+    return status;
 }
 
 int hvd_window_register(struct hvd_gpu_window *window, struct hvd_error *err)

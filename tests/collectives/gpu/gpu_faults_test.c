@@ -7,6 +7,7 @@
  *   measured    calls that measure whether two tensors are worth packing
  *   unmeasured  calls that this measurement can do without
  *   windows     calls that register memory for these tensors with NCCL
+ *   lost        the same, with a device that has failed: all later calls fail, too
  *   names       calls that may come after the first MOST_CALLS calls of a run
  *   roots       calls for collectives with a root, and for messages
  *   end         calls that release objects, also in shutdown; their failure is no error
@@ -36,6 +37,7 @@ static bool has_pair; /* use only an allreduce of two tensors */
 static bool has_roots; /* use only collectives with a root, and messages */
 static int pair_wire; /* the wire type of these tensors */
 static bool may_succeed; /* if some of these calls fail, the collective may succeed */
+static bool is_lasting; /* later calls fail, too, so objects may be left */
 /* the failing calls release objects, and may be made in shutdown */
 static bool is_of_end;
 static void *stream;
@@ -198,7 +200,7 @@ static struct outcome attempt(const char *function, long k)
     int status;
 
     call_init();
-    fake_gpu_fail_in(function, rank == size - 1 ? k : 0);
+    fake_gpu_fail_in(function, rank != size - 1 ? 0 : is_lasting ? -k : k);
     status = run_all(&err);
     if (fake_gpu_failed() == NULL && !is_of_end) {
         fake_gpu_fail_at(0); /* no call is to fail in shutdown */
@@ -253,7 +255,7 @@ static void try_call(const char *function, long k, struct result *result)
     struct outcome outcome = attempt(function, k);
     int remains = left();
 
-    if (remains != 0 && rank == size - 1) {
+    if (remains != 0 && rank == size - 1 && !is_lasting) {
         fprintf(stderr, "# call %ld, %s, leaves %d things\n", k, outcome.failed, remains);
         outcome.is_good = false;
     }
@@ -301,13 +303,14 @@ static const struct subject {
     {"windows",
      {"ncclMemAlloc", "ncclCommWindowRegister", "ncclCommWindowDeregister", "ncclMemFree",
       "cuMemAlloc", "cuEventCreate", "cuEventRecord", "ncclCommInitRankConfig"}},
+    {"lost", {"cuEventRecord", "cuEventQuery"}},
     {"unmeasured", {"cuMemAlloc", "cuStreamCreate", "cuEventCreate", "cuEventRecord"}},
 };
 
 static long try_functions(const struct subject *subject, struct result *result)
 {
-    const long most = may_succeed ? 5
-                      : has_roots ? 8
+    const long most = may_succeed || is_lasting ? 5
+                      : has_roots               ? 8
                                   : 3; /* the first call may have another purpose */
     long calls = 0;
 
@@ -351,9 +354,11 @@ int main(int argc, char **argv)
     size = hvd_size();
     hvd_shutdown();
     stream = gpu_stream();
+    is_lasting = is_called(subject, "lost");
     may_succeed = is_called(subject, "unmeasured") || is_called(subject, "windows");
     pair_wire = is_called(subject, "converted") ? HVD_FLOAT16 : 0;
-    has_pair = may_succeed || is_called(subject, "measured") || pair_wire != 0;
+    has_pair =
+        may_succeed || is_lasting || is_called(subject, "measured") || pair_wire != 0;
     rows = has_pair ? MEASURED_ROWS : is_called(subject, "direct") ? DIRECT_ROWS : ROWS;
     input = gpu_memory(BYTES);
     output = gpu_memory(BYTES);
