@@ -117,6 +117,7 @@ static struct usage read_usage(void)
     }
     if (directory != NULL) {
         closedir(directory);
+        usage.descriptors--; /* that of the directory */
     }
     return usage;
 }
@@ -234,7 +235,8 @@ static int do_steps(const struct plan *plan, double *median_ms, double *work,
                     struct hvd_error *err)
 {
     double *times = calloc((size_t)plan->steps + 1, sizeof(*times));
-    int status = times != NULL ? 0 : HVD_ERR_NOMEM;
+    int status =
+        times != NULL ? 0 : hvd_fail(err, HVD_ERR_NOMEM, "no memory for the times");
     int64_t first = plan->steps > 2 * warm_steps ? warm_steps : 0;
     double before[WORK_COUNT] = {0};
 
