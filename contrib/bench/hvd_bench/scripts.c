@@ -72,7 +72,7 @@ void bench_script_set_parts(void)
         return;
     }
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-        for (int j = 1; j >= 0; j--) {
+        for (int j = 0; j < 2; j++) {
             snprintf(path, sizeof(path), "%s/%s", directory, parts[i].files[j]);
             if (access(path, R_OK) == 0) {
                 setenv(parts[i].variable, path, 0);
