@@ -429,12 +429,13 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm)
     if (status == HVD_INPROGRESS) {
         return false;
     }
-    if (status == 0) {
+    /* After an abort, the device may still use the windows; see hvd_device_close. */
+    if (status == 0 && !atomic_load(&comm->device->is_aborted)) {
         hvd_window_free_all(comm);
     }
     hvd_event_destroy(comm->last_use);
     comm->last_use = NULL;
     /* After a failure the communicator ends with the device. */
     comm->has_left = true;
-    return status == 0;
+    return status == 0 && comm->windows == NULL;
 }
