@@ -368,7 +368,8 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
     }
     /* NCCL refuses to destroy a communicator that has failed or is busy. */
     if (nccl->async_error(handle, &state) != NCCL_SUCCESS || state != NCCL_SUCCESS ||
-        (comm->windows != NULL && hvd_comm_settle(comm, settle_ms, NULL) != 0)) {
+        (comm->windows != NULL && !comm->is_finalized &&
+         hvd_comm_settle(comm, settle_ms, NULL) != 0)) {
         nccl->abort(handle);
         return;
     }
