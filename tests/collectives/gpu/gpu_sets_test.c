@@ -38,14 +38,17 @@ static int live_after_end(void)
     return live_comms();
 }
 
+/* Starts to reduce two tensors as one, so that they are packed. */
 static struct hvd_request *start(const char *name, float *at, int set)
 {
-    const int64_t shape[] = {COUNT};
-    struct hvd_tensor tensor = gpu_tensor(name, HVD_FLOAT32, shape, 1, at, at, stream);
+    static const int64_t half[] = {COUNT / 2};
+    struct hvd_tensor pair[2] = {
+        gpu_tensor(name, HVD_FLOAT32, half, 1, at, at, stream),
+        gpu_tensor("half", HVD_FLOAT32, half, 1, at + COUNT / 2, at + COUNT / 2, stream)};
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
 
-    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, set, &request, &err) != 0) {
+    if (hvd_allreduce_start(pair, 2, HVD_SUM, 1, 1, set, &request, &err) != 0) {
         fprintf(stderr, "# rank %d: %s\n", rank, err.text);
         exit(1);
     }
@@ -140,6 +143,9 @@ int main(void)
            blocks ? "their communicators stay until shutdown"
                   : "their communicators are gone, that of all ranks remains");
     report(come_and_go(0), "the next set works");
+    report(getenv("HVD_NCCL_WINDOWS") == NULL || size == 2 ||
+               fake_gpu_calls("ncclCommWindowRegister") > 1,
+           "sets of several ranks have windows of their own if they are wanted");
     good = live_after_end() == 0;
     for (int i = 0; i < ENDS && good; i++) {
         call_init();
