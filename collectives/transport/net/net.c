@@ -630,15 +630,12 @@ int hvd_net_fd(const struct hvd_net *net)
 int hvd_net_arm(struct hvd_net *net)
 {
     bool has_entered = net->scope.enter != NULL && enter_scope(net);
-    int status = HVD_INPROGRESS;
+    int status = net->transport != NULL ? net->transport->arm(net->carried) : 0;
 
-    if (!net->is_closing_due) {
-        status = net->transport != NULL ? net->transport->arm(net->carried) : 0;
-    }
     if (has_entered) {
         leave_scope(net);
     }
-    return status;
+    return net->is_closing_due ? HVD_INPROGRESS : status;
 }
 
 bool hvd_net_is_sending(const struct hvd_net *net)
