@@ -4,6 +4,7 @@ CUDA tensors without a GPU, so test doubles replace them: they have device memor
 that the front end uses."""
 
 import contextlib
+import copy
 import ctypes
 import math
 import types
@@ -39,7 +40,7 @@ class Double:
         """``late``: the number of copies that delay the values on the stream; 60 copies take some
         milliseconds."""
         self.shape = tuple(shape)
-        self._bytes = 4 * math.prod(self.shape)
+        self._bytes = self.held_bytes = 4 * math.prod(self.shape)
         self._address = ctypes.c_uint64()
         call('cuMemAlloc_v2', ctypes.byref(self._address), ctypes.c_size_t(self._bytes or 1))
         for _ in range(late):
@@ -77,6 +78,15 @@ class Double:
         self.shape = tuple(shape)
         self._bytes = 4 * math.prod(self.shape)
         return self
+
+    def __getitem__(self, rows):
+        part = copy.copy(self)
+        return part.resize_((len(range(*rows.indices(len(self)))), *self.shape[1:]))
+
+    def clone(self):
+        cloned = Double(self.shape)
+        cloned._copy(cloned.data_ptr(), self.data_ptr())
+        return cloned
 
     def is_contiguous(self):
         return True
@@ -247,6 +257,16 @@ class GpuTest(unittest.TestCase):
                                                for _ in range(3 * rows[rank])])
             if self.rank == 0:  # its own rows, from which it expects those of the result, remain
                 self.assertEqual(is_copied, copied)
+
+    def test_small_result_after_a_large_one_holds_little_memory(self):
+        for others in (20, 1, 1):
+            rows = [1 if rank == 0 else others for rank in range(self.size)]
+            mine = rows[self.rank]
+            tensor = Double([mine, 3], [self.rank] * (3 * mine))
+            result = hvd.synchronize(hvd.allgather_async(tensor, name='shrinks'))
+            self.assertEqual(result.tolist(), [rank for rank in range(self.size)
+                                               for _ in range(3 * rows[rank])])
+            self.assertLessEqual(result.held_bytes, 2 * 4 * 3 * sum(rows))
 
     def test_alltoall_of_the_same_rows_is_not_copied(self):
         for step in range(4):

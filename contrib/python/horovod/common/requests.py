@@ -79,7 +79,7 @@ class Request:
         return data.value, rows.value
 
     def rows(self, index):
-        """Returns the number of rows (dimension 0) of an output that libhvd allocated on a GPU."""
+        """Returns the number of rows (dimension 0) of a gathered output on a GPU."""
         rows = c_int64()
         if lib.hvd_request_rows(self.pointer, index, rows) != 0:
             raise HorovodInternalError(f'output {index} of the request is not on a GPU')

@@ -185,7 +185,9 @@ class Gathered:
 
     On a GPU, ``memory`` is a tensor with as many rows as the last result from a source of this
     shape, and libhvd writes the result there if it fits. If not, libhvd allocates the result, which
-    is then copied to memory of torch's allocator, which knows the streams that use it."""
+    is then copied to memory of torch's allocator, which knows the streams that use it. A result
+    that fills less than half of ``memory`` is copied, too, so that it holds no more than it needs.
+    """
 
     __slots__ = ('_source', '_device', '_key', 'memory')
 
@@ -213,6 +215,8 @@ class Gathered:
         _last_rows[self._key] = rows
         if self.memory is None or self.memory.numel() == 0 or rows > len(self.memory):
             return _copy_out(request, index, self._source, rows)
+        if 2 * rows < len(self.memory):
+            return self.memory[:rows].clone()
         # Not a slice: autograd forbids in-place changes of a view that a Function returns.
         return self.memory.resize_((rows, *self._source.shape[1:]))
 
