@@ -139,7 +139,7 @@ static int collect_facts(const struct check *check, struct facts *facts,
     write_pmix_security(out);
     write_versions(check, out);
     hvd_info_variables_print(check->lookup, out);
-    hvd_info_ucx_print(check->lookup, out);
+    hvd_info_ucx_print(out);
     if (check->thresholds.count == 0) {
         fputs("thresholds: none, so no number is judged: this installation has no "
               "thresholds.conf, name a file by --thresholds\n",

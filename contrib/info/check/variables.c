@@ -56,23 +56,15 @@ static int compare_texts(const void *one, const void *other)
     return strcmp(*(char *const *)one, *(char *const *)other);
 }
 
-/* Whether an entry of the environment is the UCX_NET_DEVICES that hvd has set. */
-static bool is_planned_nic(const char *entry, hvd_info_lookup lookup)
+void hvd_info_ucx_print(FILE *out)
 {
-    static const char name[] = HVD_ENV_UCX_NET_DEVICES "=";
-    const char *planned = lookup(HVD_ENV_NIC);
-
-    return planned != NULL && strncmp(entry, name, strlen(name)) == 0 &&
-           strcmp(entry + strlen(name), planned) == 0;
-}
-
-void hvd_info_ucx_print(hvd_info_lookup lookup, FILE *out)
-{
-    const char *found[32];
+    static const char card[] = HVD_ENV_UCX_NET_DEVICES "=";
+    const char *found[128];
     size_t count = 0;
 
-    for (char **at = environ; *at != NULL && count < 32; at++) {
-        if (strncmp(*at, "UCX_", 4) == 0 && !is_planned_nic(*at, lookup)) {
+    for (char **at = environ; *at != NULL && count < sizeof(found) / sizeof(found[0]);
+         at++) {
+        if (strncmp(*at, "UCX_", 4) == 0 && strncmp(*at, card, strlen(card)) != 0) {
             found[count++] = *at;
         }
     }

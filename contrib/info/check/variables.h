@@ -13,8 +13,8 @@
 void hvd_info_variables_print(hvd_info_lookup lookup, FILE *out);
 
 /* Prints all variables whose names begin with UCX_, as one fact: "UCX settings:
- * UCX_TLS=rc". Leaves out UCX_NET_DEVICES if hvd has set it: it names the card next to
- * each rank, so it differs between healthy ranks. */
-void hvd_info_ucx_print(hvd_info_lookup lookup, FILE *out);
+ * UCX_TLS=rc". Leaves out UCX_NET_DEVICES: it names the card next to each rank, so it
+ * differs between healthy ranks. */
+void hvd_info_ucx_print(FILE *out);
 
 #endif

@@ -196,7 +196,7 @@ class Gathered:
         self._device = device
         self._key = (*key, source.shape, source.dtype, source.device)
         rows = 0 if source.is_cpu else _last_rows.get(self._key, 0)
-        self.memory = empty(source, (rows, *source.shape[1:])) if rows > 0 else None
+        self.memory = _room(source, rows) if rows > 0 else None
 
     def describe(self, name):
         """Returns the description of the tensor for horovod.common.requests."""
@@ -219,6 +219,15 @@ class Gathered:
             return self.memory[:rows].clone()
         # Not a slice: autograd forbids in-place changes of a view that a Function returns.
         return self.memory.resize_((rows, *self._source.shape[1:]))
+
+
+def _room(source, rows):
+    """Returns a tensor with this number of rows, or None if the device lacks the memory: an error
+    before the collective would let the other ranks wait for this one."""
+    try:
+        return empty(source, (rows, *source.shape[1:]))
+    except RuntimeError:
+        return None
 
 
 def _adopt(request, index, like, device):
