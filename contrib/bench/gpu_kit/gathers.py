@@ -25,7 +25,10 @@ def gathers(gpu, findings):
             return gather()
 
         def by_peer(mine=mine, result=result):
-            torch.distributed.all_gather_into_tensor(result, mine)
+            if gpu.is_cuda:
+                torch.distributed.all_gather_into_tensor(result, mine)
+            else:  # Gloo of PyTorch 1.13 lacks that
+                torch.distributed.all_gather(list(result.chunk(hvd.size())), mine)
 
         calls = {'to torch': gather, 'copied': copy, torch.distributed.get_backend(): by_peer}
         us = _queue(gpu, calls, 3, 10 if gpu.is_cuda else 2)
