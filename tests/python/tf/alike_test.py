@@ -49,10 +49,12 @@ class Alike(Case):
 
     def warned(self, run, steps=12):
         """Runs the steps; returns how often this rank has warned."""
-        with warnings.catch_warnings(record=True) as caught:
+        with warnings.catch_warnings(record=True) as caught, \
+                unittest.mock.patch.object(tf.get_logger(), 'warning') as log:
             warnings.simplefilter('always')
             for number in range(steps):
                 run(number)
+        self.assertEqual([each for each in log.call_args_list if 'AutoGraph' in str(each)], [])
         found = [str(each.message) for each in caught if PARTS in str(each.message)]
         for each in found:
             self.assertIn('hvd.broadcast_variables(model.variables, root_rank=0)', each)

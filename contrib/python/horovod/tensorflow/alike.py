@@ -58,6 +58,7 @@ def _chosen(variables):
     return heapq.nlargest(_MOST, found, key=lambda each: each.shape.num_elements())
 
 
+@tf.autograph.experimental.do_not_convert
 def check(variables, gradients, reduced, name, process_set):
     """Counts one reduction of these gradients of these variables; call it before the variables
     change. ``reduced``: one of the results. ``name``: what the ranks call the gradients, or None."""
