@@ -58,13 +58,13 @@ static int compare_texts(const void *one, const void *other)
 
 void hvd_info_ucx_print(FILE *out)
 {
-    static const char card[] = HVD_ENV_UCX_NET_DEVICES "=";
+    static const char nic[] = HVD_ENV_UCX_NET_DEVICES "=";
     const char *found[128];
     size_t count = 0;
 
     for (char **at = environ; *at != NULL && count < sizeof(found) / sizeof(found[0]);
          at++) {
-        if (strncmp(*at, "UCX_", 4) == 0 && strncmp(*at, card, strlen(card)) != 0) {
+        if (strncmp(*at, "UCX_", 4) == 0 && strncmp(*at, nic, strlen(nic)) != 0) {
             found[count++] = *at;
         }
     }
