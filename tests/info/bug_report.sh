@@ -130,6 +130,9 @@ mv hvd-bug-report-2.txt hvd-bug-report.txt
 ! grep -q 5ecre7 hvd-bug-report.txt
 report $? 'no secret of the configuration or the job is in it when scontrol fails'
 says 'the error of scontrol is in it' '^slurm_load_jobs error: it failed$'
+SLURM_JOB_NAME=hvd-info "$info" --bug-report=- >"$out" 2>&1
+! grep -q 'value of SLURM_JOB_NAME' "$out" && grep -q 'hvd-info --bug-report' "$out"
+report $? 'the name of hvd-info stays in the report of a job that has this name'
 echo precious >file
 ln -s file hvd-bug-report.new
 "$info" --bug-report=hvd-bug-report.new >"$out" 2>&1 && [ "$(cat file)" = precious ] && [ ! -L hvd-bug-report.new ]

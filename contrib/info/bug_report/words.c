@@ -43,12 +43,13 @@ static void add_word(struct hvd_info_words *words, const char *text, bool is_val
              is_value ? ")" : "");
 }
 
-/* Adds a value; of one like HOST:PORT:KEY, also the last part. */
+/* Adds a value; of one like HOST:PORT:KEY, also the last part. Leaves out the name of
+ * this program, which every report contains: a job may have it as its name. */
 static void add_value(struct hvd_info_words *words, const char *name, const char *value)
 {
     const char *key = strrchr(value, ':');
 
-    if (strlen(value) >= SHORTEST_VALUE) {
+    if (strlen(value) >= SHORTEST_VALUE && strcmp(value, "hvd-info") != 0) {
         add_word(words, value, true, name);
     }
     if (key != NULL && strlen(key + 1) >= SHORTEST_VALUE) {
