@@ -10,37 +10,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
-
-/* Kernel headers older than Linux 5.9 do not define it. */
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
+#include "gpu_binding/base/inherited.h"
 
 enum {
-    LINE_BYTES = 512,
-    /* how many descriptors to close one by one before Linux 5.9 */
-    MOST_DESCRIPTORS = 1024
+    LINE_BYTES = 512
 };
 
-/* Closes all descriptors above 2: slurmstepd has some without close-on-exec, such as the
- * port on which its PMIx server listens. */
-static void close_descriptors(void)
-{
-    if (syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, 0) != 0) {
-        for (int fd = STDERR_FILENO + 1; fd < MOST_DESCRIPTORS; fd++) {
-            close(fd);
-        }
-    }
-}
-
-/* Replaces the forked child by hvd-rendezvous. If that fails, the child prints the reason
- * as an answer, "no REASON". */
+/* Replaces the forked child by hvd-rendezvous, without the descriptors of slurmstepd,
+ * which has some without close-on-exec, such as the port on which its PMIx server
+ * listens. If that fails, the child prints the reason as an answer, "no REASON". */
 static void become_program(const struct hvd_spank_service_question *question,
                            const char *host_port, int output)
 {
@@ -56,7 +39,7 @@ static void become_program(const struct hvd_spank_service_question *question,
     snprintf(variable, sizeof(variable), HVD_ENV_RENDEZVOUS "=%s", question->service);
     snprintf(rank, sizeof(rank), "%d", question->rank);
     if (dup2(output, STDOUT_FILENO) == STDOUT_FILENO) {
-        close_descriptors();
+        hvd_inherited_close();
         execve(question->program, arguments, environment);
     }
     length = snprintf(line, sizeof(line), "no cannot start %.300s: %s\n",

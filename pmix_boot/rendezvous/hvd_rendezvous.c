@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/inherited.h"
 #include "gpu_binding/base/log.h"
 #include "pmix_boot/rendezvous/note.h"
 #include "pmix_boot/rendezvous/service.h"
@@ -81,15 +82,17 @@ static int open_place(const char *where, int *fd, uint16_t *port, struct hvd_err
     return status < 0 ? status : hvd_socket_listen_tcp(&everywhere, fd, port, err);
 }
 
-/* Ignores signals of the terminal and of the launcher's group, because the launcher
- * handles them. Ignores SIGCHLD, so that ended children need no wait. Raises the limit of
- * descriptors, because each rank takes one. */
+/* Closes the launcher's descriptors: srun has ports on which it listens without
+ * close-on-exec. Ignores signals of the terminal and of the launcher's group, because the
+ * launcher handles them. Ignores SIGCHLD, so that ended children need no wait. Raises the
+ * limit of descriptors, because each rank takes one. */
 static void settle_process(void)
 {
     const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,  SIGQUIT, SIGTSTP,
                            SIGPIPE, SIGUSR1, SIGUSR2, SIGCHLD};
     struct rlimit files;
 
+    hvd_inherited_close();
     for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++) {
         signal(ignored[i], SIG_IGN);
     }

@@ -50,6 +50,21 @@ notes()
         env HVD_RENDEZVOUS="127.0.0.1:1:$(printf '%064d' 0)" "$service" ask 1
 }
 
+# The service is the sibling of rank 0. Its address is known, so it has opened its own descriptors.
+inherited()
+{
+    exec 7<"$service"
+    succeeds 'the launcher leaves a descriptor open' run 1 sh -c '
+        for pid in $(ps -o pid= --ppid "$PPID"); do
+            [ "$(readlink "/proc/$pid/exe")" = "$0" ] || continue
+            ls -l "/proc/$pid/fd"
+            echo "the service has $(ls "/proc/$pid/fd" | wc -l) descriptors"
+        done' "$(realpath "$service")"
+    exec 7<&-
+    counts 'the service is found' 1 '^the service has [0-9]+ descriptors'
+    counts 'the service has not inherited the descriptor' 0 'hvd-rendezvous$'
+}
+
 missing_ranks()
 {
     succeeds "a rank runs but never boots" run 4 sh -c '
@@ -126,6 +141,7 @@ for size in 1 2 4 7; do
     ranks_find_each_other "$size"
 done
 notes
+inherited
 missing_ranks
 early_ends
 again_and_again
