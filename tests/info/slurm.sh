@@ -119,6 +119,17 @@ begin
 echo "optional $work/lib/spank_hvd.so" >>etc/plugstack.conf
 says 'two lines for hvd are wrong' 1 "wrong: $work/etc/plugstack.conf:2 loads hvd's plugin again, after $work/etc/conf.d/hvd.conf:3"
 begin
+sed -i 's/default=on/defalt=on fix=bind=cores forbid=elastic,net timeout=0 mpi=keep/' etc/conf.d/hvd.conf
+says 'each wrong word of hvd is wrong' 1 \
+    "wrong: $work/etc/conf.d/hvd.conf:3: plugstack.conf: unknown word \"defalt=on\"; valid words: default=on|off, " \
+    "wrong: $work/etc/conf.d/hvd.conf:3: plugstack.conf: forbid=elastic,net: --hvd has no word \"net\"" \
+    "wrong: $work/etc/conf.d/hvd.conf:3: plugstack.conf: timeout=" 'verdict: wrong'
+[ "$(grep -c '^wrong' "$out")" = 3 ]
+report $? 'and the right ones are not'
+echo "optional $work/lib/other.so defalt=on" >>etc/plugstack.conf
+sed -i 's/\(spank_hvd.so\).*/\1 default=on  forbid=report,bind # defalt=on/' etc/conf.d/hvd.conf
+says 'words of other plugins and comments are not checked' 0 'verdict: good'
+begin
 echo "load $work/lib/other.so" >>etc/plugstack.conf
 says 'a line that Slurm ignores is wrong' 1 "wrong: $work/etc/plugstack.conf:2: Slurm ignores this line, which begins with 'load'"
 begin

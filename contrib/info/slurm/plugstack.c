@@ -97,6 +97,7 @@ static void read_line(struct reader *reader, struct hvd_info_plugstack_line *lin
         include(reader, line, word);
     } else {
         find_plugin(reader->plugin_dir, word, plugin);
+        line->words = rest;
         give(reader, line,
              is_required ? HVD_INFO_PLUGSTACK_REQUIRED : HVD_INFO_PLUGSTACK_OPTIONAL,
              plugin);

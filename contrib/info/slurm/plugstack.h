@@ -21,6 +21,8 @@ struct hvd_info_plugstack_line {
     char file[PATH_MAX]; /* contains the line */
     int number;
     char text[PATH_MAX]; /* the plugin's path, the pattern, or the first word */
+    /* what follows the path of a plugin; borrowed during the call, which may change it */
+    char *words;
 };
 
 /* Calls `take` for each line of one of the kinds above, in the order in which Slurm reads

@@ -2,7 +2,8 @@
 /* hvd-info --slurm. Slurm rejects a plugin that was built for another release (the first
  * two numbers of a version). If its line in plugstack.conf says `required`, every srun
  * then fails and slurmd does not start; if it says `optional`, srun has no --hvd. Both
- * show only when the next job starts. This check finds them before. */
+ * show only when the next job starts, as do wrong words after the path of hvd's plugin.
+ * This check finds them before. */
 #include "contrib/info/slurm/slurm.h"
 
 #include <limits.h>
@@ -17,6 +18,7 @@
 #include "contrib/info/slurm/plugstack.h"
 #include "contrib/info/process.h"
 #include "gpu_binding/base/env.h"
+#include "spank/plugstack.h"
 
 enum {
     LIMIT_MS = 10000,
@@ -282,6 +284,24 @@ static void check_release(struct inspection *inspection,
         is_own ? REBUILD : "install the plugin for this release, or take the line out");
 }
 
+/* Checks the words after the path of hvd's plugin as the plugin does, which ignores those
+ * that are wrong. */
+static void check_words(struct inspection *inspection,
+                        const struct hvd_info_plugstack_line *line)
+{
+    struct hvd_spank_plugstack parsed;
+    struct hvd_error cause = {0};
+    char *rest;
+
+    hvd_spank_plugstack_init(&parsed, "");
+    for (char *word = strtok_r(line->words, " \t", &rest); word != NULL;
+         word = strtok_r(NULL, " \t", &rest)) {
+        if (hvd_spank_plugstack_parse(word, &parsed, &cause) != 0) {
+            say_wrong(inspection, "%s:%d: %s", line->file, line->number, cause.text);
+        }
+    }
+}
+
 static void check_plugin(struct inspection *inspection,
                          const struct hvd_info_plugstack_line *line)
 {
@@ -315,6 +335,7 @@ static void check_plugin(struct inspection *inspection,
         }
         snprintf(inspection->own_line, sizeof(inspection->own_line), "%s:%d", line->file,
                  line->number);
+        check_words(inspection, line);
     }
     if (status == 0) {
         check_release(inspection, line, is_own, release);
