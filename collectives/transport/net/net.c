@@ -27,6 +27,7 @@ struct hvd_net {
     struct hvd_ucx *ucx;
     struct hvd_error obstacle;
     bool is_broken; /* UCX should work here but failed; `obstacle` has the error */
+    char no_rdma[160]; /* why UCX uses no RDMA adapter; "" if it does */
     /* the transport that all ranks chose; NULL before connect */
     const struct hvd_net_transport *transport;
     void *carried; /* the self argument of the transport's functions */
@@ -299,9 +300,9 @@ static void log_ucx(const char *line)
 static int load_ucx(struct hvd_net *net, const struct hvd_net_handlers *handlers,
                     struct hvd_error *err)
 {
-    char obstacle[160];
     const struct hvd_ucx_settings settings = {
-        .has_rdma = !hvd_rdma_is_unusable(obstacle, sizeof(obstacle)), .log = log_ucx};
+        .has_rdma = !hvd_rdma_is_unusable(net->no_rdma, sizeof(net->no_rdma)),
+        .log = log_ucx};
     int status = settings.has_rdma ? hvd_rdma_check_memlock(err) : 0;
 
     if (status != 0) {
@@ -513,6 +514,17 @@ static int use_tcp(struct hvd_net *net, const struct hvd_net_job *job,
                : hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
 }
 
+/* UCX checks no key before it accepts a connection over TCP and writes what arrives. */
+static void warn_of_open_ports(const struct hvd_net *net)
+{
+    hvd_log(HVD_LOG_WARN,
+            HVD_ENV_NET
+            "=ucx without RDMA (%s): UCX listens on TCP ports, and anybody who "
+            "reaches them can kill a rank by one connection and write into "
+            "its memory: set " HVD_ENV_NET "=tcp or " HVD_ENV_NET "=auto",
+            net->no_rdma);
+}
+
 static int choose_transport(struct hvd_net *net, const struct hvd_net_job *job,
                             struct hvd_error *err)
 {
@@ -533,6 +545,9 @@ static int choose_transport(struct hvd_net *net, const struct hvd_net_job *job,
     if (count == job->size) {
         use_ucx(net);
         hvd_log(job->rank == 0 ? HVD_LOG_INFO : HVD_LOG_DEBUG, "between nodes: UCX");
+        if (job->rank == 0 && net->choice == HVD_NET_UCX && net->no_rdma[0] != '\0') {
+            warn_of_open_ports(net);
+        }
         return 0;
     }
     if (without == job->rank) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* If some ranks have no RDMA, or UCX fails on some, all ranks use TCP, and the rank that
- * caused it logs a warning. The adapters of this machine are simulated by
- * __wrap_hvd_rdma_is_unusable. */
+ * caused it logs a warning. If the user asks for UCX without RDMA, rank 0 warns. The
+ * adapters of this machine are simulated by __wrap_hvd_rdma_is_unusable. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +19,11 @@ enum {
 
 /* The adapters and the UCX of the two ranks, and the warning that is expected. */
 struct part {
+    bool is_asked; /* HVD_NET=ucx */
     bool has_adapter[2];
     bool has_broken_ucx[2];
-    const char *warning; /* of rank 1; "" for none */
+    int warns; /* the rank with the warning */
+    const char *warning; /* "" for none */
 };
 
 static bool has_adapter;
@@ -53,11 +55,14 @@ static int meet(struct job_rank *self, const void *argument)
 {
     const struct part *part = argument;
     const int rank = self->boot.rank;
-    const char *warning = rank == 1 ? part->warning : "";
+    const char *warning = rank == part->warns ? part->warning : "";
     struct hvd_net *net;
     bool is_right, is_ucx;
 
     has_adapter = part->has_adapter[rank];
+    if (part->is_asked) {
+        setenv(HVD_ENV_NET, "ucx", 1);
+    }
     if (part->has_broken_ucx[rank]) {
         setenv(HVD_ENV_UCX_MODULE, "/nonexistent/hvd_ucx.so", 1);
     }
@@ -94,12 +99,17 @@ int main(void)
 {
     const struct part all = {.has_adapter = {true, true}, .warning = ""};
     const struct part none = {.warning = ""};
+    const struct part asked = {.is_asked = true,
+                               .warning = "HVD_NET=ucx without RDMA (no RDMA adapter is "
+                                          "active): UCX listens on TCP ports, and "};
     const struct part some = {.has_adapter = {true, false},
+                              .warns = 1,
                               .warning =
                                   "TCP, because rank 1 on b does not use UCX: no RDMA "
                                   "adapter is active"};
     const struct part broken = {.has_adapter = {true, true},
                                 .has_broken_ucx = {false, true},
+                                .warns = 1,
                                 .warning = "TCP, because rank 1 on b does not use UCX: "};
     const struct part no_ucx = {
         .has_adapter = {true, true}, .has_broken_ucx = {true, true}, .warning = ""};
@@ -107,6 +117,8 @@ int main(void)
     unsetenv(HVD_ENV_NET);
     tap_ok(both_end_with(&all, EXIT_UCX), "ranks that all have RDMA use UCX");
     tap_ok(both_end_with(&none, 0), "ranks without RDMA use TCP without a warning");
+    tap_ok(both_end_with(&asked, EXIT_UCX),
+           "with HVD_NET=ucx and no RDMA, rank 0 alone warns of UCX's ports");
     tap_ok(both_end_with(&some, 0),
            "if only some ranks have RDMA, all use TCP, and a rank without RDMA warns");
     tap_ok(both_end_with(&broken, 0), "if UCX fails on a rank with an active adapter, "
