@@ -149,6 +149,13 @@
     return runs;
   }
 
+  // The time that a layer's largest code stands for: as the table has it, if the table's longest lateness has that code.
+  // In its cell nobody waited less, so it is the better value of the two.
+  function mostOf(code) {
+    const longest = ranks.reduce((most, rank) => Math.max(most, rank.late_most_us), 0);
+    return Math.abs(longest / decoded[code] - 1) < 1 / 16 ? longest : decoded[code];
+  }
+
   function drawLegend(box, colours) {
     const wide = Math.min(360, inner - 20), legend = box.append('svg').attr('width', width).attr('height', 48);
     const x = d3.scaleLinear().domain([colours.least, colours.most]).range([margin.left, margin.left + wide]);
@@ -158,7 +165,7 @@
     }
     const codes = Array.from({length: 5}, (_, i) => Math.round(colours.least + i * (colours.most - colours.least) / 4));
     legend.selectAll('text').data(codes).join('text').attr('x', x).attr('y', 32).attr('text-anchor', 'middle')
-      .text((code, i) => (i === 0 ? '\u2264 ' : '') + span(decoded[code]));
+      .text((code, i) => (i === 0 ? '\u2264 ' : '') + span(i === 4 ? mostOf(code) : decoded[code]));
   }
 
   const heightOf = () => Math.round(Math.max(96, Math.min(560, size * 20)));
@@ -231,28 +238,49 @@
     ['moving', 'moving data']];
 
   function drawParts() {
-    const rank = Number(at('rank').value), height = 180, box = d3.select('#parts');
+    const rank = Number(at('rank').value), height = 180, top = 28, box = d3.select('#parts');
     box.selectAll('*').remove();
     const rows = d3.range(time.count).map(column => partsOf(column, rank));
     const sums = rows.map(row => row.computing + row.waiting + row.moving);
-    // The first column has the start of the program, and a few steps may be far longer than most: they are cut.
+    // The first column has the start of the program, and a few steps may be far longer than most: their
+    // bars are shortened to the height of the axis, and marked above it.
     const most = d3.quantile(sums.slice(sums.length > 2 ? 1 : 0).sort(d3.ascending), 0.95) || 1;
     const y = d3.scaleLinear().domain([0, most * 1.3 / 1000]).nice().range([height, 0]);
+    const highest = y.domain()[1] * 1000;
+    const cut = d3.range(time.count).filter(column => sums[column] > highest).sort((a, b) => sums[b] - sums[a]);
+    at('cut').hidden = cut.length === 0;
     const stack = d3.stack().keys(kinds.map(kind => kind[0]))(rows);
-    const svg = box.append('svg').attr('width', width).attr('height', height + margin.top + margin.bottom);
-    svg.append('g').attr('transform', `translate(${margin.left},${margin.top})`).call(d3.axisLeft(y).ticks(5));
-    svg.append('text').attr('transform', `translate(${margin.left - 60},${margin.top + height / 2}) rotate(-90)`)
+    const svg = box.append('svg').attr('width', width).attr('height', height + top + margin.bottom);
+    svg.append('g').attr('transform', `translate(${margin.left},${top})`).call(d3.axisLeft(y).ticks(5));
+    svg.append('text').attr('transform', `translate(${margin.left - 60},${top + height / 2}) rotate(-90)`)
       .attr('text-anchor', 'middle').text(`ms per ${time.unit}`);
-    const below = svg.append('g').attr('transform', `translate(${margin.left},${margin.top + height})`);
-    const inside = svg.append('svg').attr('x', margin.left).attr('y', margin.top).attr('width', inner).attr('height', height);
+    const above = svg.append('g').attr('class', 'cuts').attr('transform', `translate(${margin.left},${top})`);
+    const below = svg.append('g').attr('transform', `translate(${margin.left},${top + height})`);
+    const inside = svg.append('svg').attr('x', margin.left).attr('y', top).attr('width', inner).attr('height', height);
     below.append('text').attr('x', inner / 2).attr('y', 34).attr('text-anchor', 'middle').text(time.unit);
     const paths = inside.selectAll('path').data(stack).join('path').attr('class', layer => layer.key);
 
+    // Marks each shortened bar in view, and writes the length of a step beside the longest ones, as far as there is room.
+    function drawCuts(x) {
+      const middle = column => x((column + 0.5) * time.width), labelled = [];
+      const marked = cut.filter(column => middle(column) >= 0 && middle(column) <= inner);
+      for (const column of marked) {
+        if (labelled.every(other => Math.abs(middle(other) - middle(column)) >= 64)) labelled.push(column);
+      }
+      above.selectAll('path').data(marked).join('path')
+        .attr('d', column => `M${middle(column)},-8l4,6h-8z`);
+      above.selectAll('text').data(labelled).join('text').attr('x', middle).attr('y', -12).attr('text-anchor', 'middle')
+        .text(column => span(sums[column]));
+    }
+
     function draw(x) {
-      const area = d3.area().x(point => x(point.at)).y0(point => y(point.low / 1000)).y1(point => y(point.high / 1000));
-      paths.attr('d', layer => area(layer.flatMap(([low, high], column) =>
-        [{at: column * time.width, low, high}, {at: (column + 1) * time.width, low, high}])));
+      const area = d3.area().x(point => x(point.at)).y0(point => y(point.low)).y1(point => y(point.high));
+      paths.attr('d', layer => area(layer.flatMap((ends, column) => {
+        const [low, high] = ends.map(end => end * Math.min(1, highest / sums[column]) / 1000);
+        return [{at: column * time.width, low, high}, {at: (column + 1) * time.width, low, high}];
+      })));
       below.call(d3.axisBottom(x).ticks(10).tickFormat(d3.format('~s')));
+      drawCuts(x);
     }
 
     redrawParts = draw;
@@ -296,7 +324,7 @@
     if (sections.length === 0) return;
     at('sections').hidden = false;
     const most = Math.max(...sections.map(([, times]) => times.reduce((a, b) => Math.max(a, b), 0)));
-    const heads = [['section', 'text'], ['median'], ['longest'], ['by', 'text'], ['relative score'],
+    const heads = [['section', 'text long'], ['median'], ['longest'], ['by', 'text'], ['relative score'],
       [hasCharts ? 'each rank, from 0 to ' + span(most) : '', 'text']];
     fill(at('sections').querySelector('table'), heads, sections.map(([name, times]) => {
       const longest = times.indexOf(times.reduce((a, b) => Math.max(a, b), 0));
@@ -339,7 +367,7 @@
     if (rows.length === 0) return;
     at('buckets').hidden = false;
     const best = Math.max(...rows.map(row => row.best));
-    const heads = [['tensor, or first tensor of a bucket', 'text'], ['collective', 'text'], ['batches'], ['data'], ['time'],
+    const heads = [['tensor, or first tensor of a bucket', 'text long'], ['collective', 'text'], ['batches'], ['data'], ['time'],
       ['late'], ['bus bandwidth'], [best > 0 ? `of the best seen, ${amount(best, '/s')}` : '']];
     fill(at('buckets').querySelector('table'), heads, rows.map(({bucket, bytes, mean, bandwidth}) => {
       const bar = make('span', '', 'bar');
@@ -395,7 +423,7 @@
     if (data.bindings.length === 0) return;
     at('bindings').hidden = false;
     const nodes = [...membersOf()].sort((a, b) => b[1].includes(late) - a[1].includes(late));
-    const heads = [['node', 'text'], ['rank'], ['CPUs', 'text'], ['', 'text'], ['GPU'], ['network card', 'text']];
+    const heads = [['node', 'text'], ['rank'], ['CPUs', 'text long'], ['', 'text'], ['GPU'], ['network card', 'text']];
     fill(at('bindings').querySelector('table'), heads, nodes.slice(0, most).flatMap(([host, members]) => {
       const own = members.map(rank => cpusOf(data.bindings[rank].cpus));
       const count = 1 + own.flat().reduce((a, b) => Math.max(a, b), 0);

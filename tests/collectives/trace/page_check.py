@@ -47,6 +47,29 @@ ROWS = '''(() => {
   return [at(LATE), at(0)];
 })()'''
 
+# Words of tables that are broken into two lines; names of tensors and lists of CPUs may be.
+BROKEN = '''(() => {
+  const found = [], cells = [...document.querySelectorAll('th, td:not(.long)')];
+  for (const node of cells.flatMap(cell => [...cell.childNodes])) for (const word of (node.data || '').matchAll(/\\w+/g)) {
+    const range = document.createRange();
+    range.setStart(node, word.index);
+    range.setEnd(node, word.index + word[0].length);
+    if (range.getClientRects().length > 1) found.push(word[0]);
+  }
+  return found;
+})()'''
+# The marks above the bars of "Where the time goes", whether its longest bar shows waiting, and the end of the heat
+# map's legend.
+STALL = '''(() => {
+  const texts = chosen => [...document.querySelectorAll(chosen)].map(each => each.textContent);
+  const path = document.querySelector('#parts path.waiting'), point = path.ownerSVGElement.createSVGPoint();
+  const box = document.querySelector('#parts .cuts path').getBBox();
+  point.x = box.x + box.width / 2;
+  point.y = 20;
+  return [path.isPointInFill(point), texts('#parts .cuts text'), texts('#parts .cuts path').length,
+    texts('#map svg:last-child text').pop()];
+})()'''
+
 
 class Browser:
     def __init__(self, path, home):
@@ -104,9 +127,9 @@ class Browser:
         assert 'exceptionDetails' not in result, result
         return result['result'].get('value')
 
-    def open(self, path, scheme):
+    def open(self, path, scheme, width=1280):
         """Opens a file. Returns what the page has complained about."""
-        self.call('Emulation.setDeviceMetricsOverride', width=1280, height=900, deviceScaleFactor=1, mobile=False)
+        self.call('Emulation.setDeviceMetricsOverride', width=width, height=900, deviceScaleFactor=1, mobile=False)
         self.call('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': scheme}])
         self.events.clear()
         self.call('Page.navigate', url=f'file://{path}')
@@ -156,6 +179,18 @@ def check(browser, path, ranks, steps):
         ok(contrast > 4.5, f'the text of {name} can be read ({scheme})', contrast)
         backs.append(browser.value_of('getComputedStyle(document.body).backgroundColor'))
     ok(backs[0] != backs[1], f'{name} is light or dark as the reader wants', backs)
+    for width in (900, 1100):
+        browser.open(path, 'light', width)
+        broken = browser.value_of(BROKEN)
+        ok(not broken, f'{name} breaks no word in a window of {width} pixels', broken)
+
+
+def check_stall(browser, path):
+    browser.open(path, 'light')
+    found = browser.value_of(STALL)
+    ok(found == [True, ['25.1 s'], 1, '25.0 s'], 'the wait in a step far longer than most is shown, with its length', found)
+    overlaps = browser.value_of(OVERLAPS)
+    ok(not overlaps, 'its mark lies on no other text', overlaps)
 
 
 def main():
@@ -170,11 +205,14 @@ def main():
             return
     with tempfile.TemporaryDirectory(prefix='hvd-page-', ignore_cleanup_errors=True) as home:
         browser = Browser(path, os.path.join(home, 'profile'))
-        for ranks, steps in ((8, 300), (1024, 10000)):
+        for ranks, steps, stall_ms in ((8, 300, 0), (1024, 10000, 0), (4, 100, 25000)):
             page = os.path.join(home, f'{ranks}.html')
             with open(page, 'wb') as file:
-                subprocess.run([sample, frame, str(ranks), str(steps)], stdout=file, check=True)
-            check(browser, page, ranks, steps)
+                subprocess.run([sample, frame, str(ranks), str(steps), str(stall_ms)], stdout=file, check=True)
+            if stall_ms:
+                check_stall(browser, page)
+            else:
+                check(browser, page, ranks, steps)
         browser.close()
     print(f'1..{count}')
 

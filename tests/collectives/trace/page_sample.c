@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes the page of an imagined job to standard output: page_sample FRAME RANKS STEPS.
+/* Writes the page of an imagined job to standard output: page_sample FRAME RANKS STEPS
+ * STALL_MS.
  *
  * All ranks are in this process, and report straight to rank 0. A step takes 100 ms. Rank
  * RANKS / 3 is late by 30 ms in most steps, because of its section "data"; the others
- * vary by a millisecond. */
+ * vary by a millisecond. In the middle of the job, that rank is late by STALL_MS once,
+ * unless it is 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +16,12 @@
 enum {
     RANKS_OF_NODE = 8,
     BATCHES_OF_STEP = 2,
+};
+
+struct sample {
+    int ranks;
+    int steps;
+    int64_t stall_ns;
 };
 
 static unsigned random_state = 1;
@@ -38,19 +46,33 @@ static char *read_file(const char *path)
     return text;
 }
 
-static void note_batch(struct hvd_straggler_waits *waits, int64_t step, int i,
-                       int64_t late_ns)
+/* Returns when a step begins. */
+static int64_t beginning_of(const struct sample *sample, int step)
+{
+    return 100000000 * (int64_t)step + (step > sample->steps / 2 ? sample->stall_ns : 0);
+}
+
+static bool is_stalled(const struct sample *sample, int step)
+{
+    return sample->stall_ns > 0 && step == sample->steps / 2;
+}
+
+static void note_batch(struct hvd_straggler_waits *waits, const struct sample *sample,
+                       int step, int i, int64_t late_ns)
 {
     static const char *const names[BATCHES_OF_STEP] = {"head.weight", "layers.0.weight"};
-    const int64_t began_ns = 100000000 * step + (i == 0 ? 0 : 50000000);
+    const int64_t stall_ns = is_stalled(sample, step) ? sample->stall_ns : 0;
+    const int64_t began_ns =
+        beginning_of(sample, step) + (i == 0 ? 0 : 50000000 + stall_ns);
+    const int64_t last_ns = began_ns + (i == 0 ? stall_ns : 0);
     const struct hvd_straggler_batch batch = {
         .kind = HVD_KIND_ALLREDUCE,
         .tensors = 1 + 3 * i,
         .bytes = i == 0 ? 1 << 20 : 64 << 20,
         .name = names[i],
         .submitted_ns = began_ns + 5000000 + late_ns,
-        .started_ns = began_ns + 35000000,
-        .ended_ns = began_ns + (i == 0 ? 36000000 : 47000000),
+        .started_ns = last_ns + 35000000,
+        .ended_ns = last_ns + (i == 0 ? 36000000 : 47000000),
         .steps = step,
     };
 
@@ -58,7 +80,8 @@ static void note_batch(struct hvd_straggler_waits *waits, int64_t step, int i,
 }
 
 /* Notes all steps of one rank, and merges its messages into those of rank 0. */
-static void run_rank(struct hvd_straggler_waits *first, int rank, int ranks, int steps)
+static void run_rank(struct hvd_straggler_waits *first, const struct sample *sample,
+                     int rank)
 {
     struct hvd_straggler_sections sections;
     struct hvd_straggler_waits *waits = first;
@@ -66,20 +89,23 @@ static void run_rank(struct hvd_straggler_waits *first, int rank, int ranks, int
     size_t bytes;
 
     if (rank > 0) {
-        hvd_straggler_waits_create(rank, ranks, 0, &waits, NULL);
+        hvd_straggler_waits_create(rank, sample->ranks, 0, &waits, NULL);
         hvd_straggler_waits_keep(waits, 0, NULL);
     }
     hvd_straggler_sections_init(&sections);
     hvd_straggler_waits_watch(waits, &sections);
-    for (int step = 0; step < steps; step++) {
-        const bool is_late = rank == ranks / 3 && draw(10) > 0;
-        const int64_t began_ns = 100000000 * (int64_t)step;
+    for (int step = 0; step < sample->steps; step++) {
+        const bool is_last = rank == sample->ranks / 3;
+        const bool is_late = is_last && (is_stalled(sample, step) || draw(10) > 0);
+        const int64_t late_ns = is_stalled(sample, step) ? sample->stall_ns : 30000000;
+        const int64_t began_ns = beginning_of(sample, step);
 
         hvd_straggler_sections_begin(&sections, "data", began_ns);
-        hvd_straggler_sections_end(&sections, began_ns + (is_late ? 32000000 : 2000000));
+        hvd_straggler_sections_end(&sections,
+                                   began_ns + 2000000 + (is_late ? late_ns : 0));
         for (int i = 0; i < BATCHES_OF_STEP; i++) {
-            note_batch(waits, step, i,
-                       is_late && i == 0 ? 30000000 : (int64_t)draw(1000000));
+            note_batch(waits, sample, step, i,
+                       is_late && i == 0 ? late_ns : (int64_t)draw(1000000));
         }
     }
     hvd_straggler_waits_close(waits);
@@ -109,16 +135,21 @@ static void bind_rank(int rank, struct hvd_straggler_binding *binding)
 
 int main(int count, char **arguments)
 {
-    int ranks = count == 4 ? atoi(arguments[2]) : 0;
-    int steps = count == 4 ? atoi(arguments[3]) : 0;
+    const struct sample sample = {
+        .ranks = count == 5 ? atoi(arguments[2]) : 0,
+        .steps = count == 5 ? atoi(arguments[3]) : 0,
+        .stall_ns = count == 5 ? 1000000 * (int64_t)atoi(arguments[4]) : 0,
+    };
+    const int ranks = sample.ranks;
     struct hvd_straggler_binding *bindings;
-    struct hvd_straggler_job job = {.elapsed_us = 100000 * (int64_t)steps};
+    struct hvd_straggler_job job = {.elapsed_us =
+                                        beginning_of(&sample, sample.steps) / 1000};
     struct hvd_straggler_waits *first;
     char **hosts, *frame;
     int status;
 
-    if (ranks < 1 || steps < 1) {
-        fputs("usage: page_sample FRAME RANKS STEPS\n", stderr);
+    if (ranks < 1 || sample.steps < 1) {
+        fputs("usage: page_sample FRAME RANKS STEPS STALL_MS\n", stderr);
         return 2;
     }
     hosts = calloc((size_t)ranks, sizeof(hosts[0]));
@@ -138,7 +169,7 @@ int main(int count, char **arguments)
     hvd_straggler_waits_create(0, ranks, ranks - 1, &first, NULL);
     hvd_straggler_waits_keep(first, 0, NULL);
     for (int rank = 0; rank < ranks; rank++) {
-        run_rank(first, rank, ranks, steps);
+        run_rank(first, &sample, rank);
     }
     frame = read_file(arguments[1]);
     status =
