@@ -82,6 +82,16 @@ chmod +x "$work/aborting"
     grep -q 'status 134 after its ranks had measured; its figures are kept: .* gloo ' "$work/out" &&
     grep -q '^terminate called' "$work/out"
 report $? 'a job that aborts at its end, after it has measured, keeps its row'
+status=0
+for ends in 'exit 143' 'kill $$'; do
+    printf '#!/bin/sh\n%s\n' "$ends" >"$work/cancelled"
+    chmod +x "$work/cancelled"
+    "$bench" --lab --per-server 1 --backends gloo --model conv --batch 4 --steps 2 --turns 1 --sizes '' \
+        --python "$python" --hvd-bench "$bench" --out "$work/cancelled-lab" --launch "$work/cancelled {ranks}" \
+        >"$work/out" 2>&1 && status=1
+    grep -q '^hvd-bench --lab: a job was ended by signal 15 (SIGTERM): the allocation has ended, or ' "$work/out" || status=1
+done
+report $status 'a job that was cancelled is told from one that failed'
 lab && [ "$(wc -l <"$work/started")" -eq 6 ] && head -n 3 "$work/lab/jobs.csv" | cmp -s - "$work/kept" &&
     grep -q '^3 jobs to run, and 2 are in ' "$work/out"
 report $? 'the same command goes on with the jobs that have not run'

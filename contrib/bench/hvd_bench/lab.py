@@ -34,6 +34,7 @@ import itertools
 import json
 import os
 import shlex
+import signal
 import shutil
 import signal
 import statistics
@@ -234,6 +235,13 @@ def goes_on(options):
     return f'the same command goes on with the jobs that are not in {options.out}'
 
 
+def failure_of(status):
+    if status in (-signal.SIGTERM, 128 + signal.SIGTERM):
+        return (f'a job was ended by signal {signal.SIGTERM:d} (SIGTERM): the allocation has ended, or somebody has '
+                'cancelled the job')
+    return f'a job failed with status {status}'
+
+
 def launch(options, servers, per_server, command, has_measured=lambda: False, **env):
     """Runs a job. A job that fails ends the lab, unless has_measured() tells that nothing is missing: the Gloo of
     torch 1.13 may abort a process that destroys its group."""
@@ -248,7 +256,7 @@ def launch(options, servers, per_server, command, has_measured=lambda: False, **
         raise LabError(f'a job has not ended after {JOB_SECONDS} s: '
                        f'{shlex.join(words + command)}') from error
     if done.returncode:
-        failure = f'a job failed with status {done.returncode}'
+        failure = failure_of(done.returncode)
         if not has_measured():
             raise LabError(f'{failure}: {shlex.join(words + command)}\n{done.stdout}\n{goes_on(options)}')
         print(f'{failure} after its ranks had measured; its figures are kept: {shlex.join(words + command)}\n'
