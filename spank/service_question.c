@@ -129,6 +129,7 @@ int hvd_spank_service_question_ask(const struct hvd_spank_service_question *ques
 {
     char line[LINE_BYTES];
     pid_t pid = 0;
+    int ended = 0;
     int fd = start_program(question, host_port, &pid, err);
     int status;
 
@@ -137,7 +138,13 @@ int hvd_spank_service_question_ask(const struct hvd_spank_service_question *ques
     }
     status = read_line(fd, question->timeout_ms, line, err);
     kill(pid, SIGKILL); /* the program is no longer needed */
-    waitpid(pid, NULL, 0);
+    waitpid(pid, &ended, 0);
     close(fd);
+    if (status == HVD_ERR_SYS && WIFSIGNALED(ended)) {
+        return hvd_fail(err, HVD_ERR_SYS,
+                        "hvd-rendezvous was ended by signal %d (%s); if Slurm is ending "
+                        "the step, see its other messages for the reason",
+                        WTERMSIG(ended), strsignal(WTERMSIG(ended)));
+    }
     return status < 0 ? status : take_answer(line, host_port, err);
 }

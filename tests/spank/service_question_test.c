@@ -104,6 +104,9 @@ int main(void)
     test_reason("echo no rank 0 has not told its address within 10 s",
                 "rank 0 has not told");
     test_reason("exit 1", "ended without an answer");
+    test_reason("kill -KILL $$", "was ended by signal 9 (Killed); if Slurm is ending the "
+                                 "step, see its other messages");
+    test_reason("kill -TERM $$", "was ended by signal 15 (Terminated); ");
     test_reason("exec sleep 60", "did not answer within 2 s");
     test_reason("echo 10.0.0.1 4711", "answered '10.0.0.1 4711'");
     unlink(program);
