@@ -2,6 +2,8 @@
 """The warning that each rank has trained alone: it comes at the end of a job that takes steps and averages nothing,
 once, and in no other case. Prints TAP; starts its ranks itself."""
 
+import re
+
 import launch
 from report import run_check
 
@@ -21,8 +23,9 @@ for _ in range({steps}):
 '''
 WRAP = 'optimizer = hvd.DistributedOptimizer(optimizer, model.named_parameters())'
 GLOO = 'import torch.distributed; torch.distributed.init_process_group("gloo")'
-WARNING = ('hvd: rank 0: this job of 2 ranks has averaged nothing, so each rank has trained alone: wrap the optimizer '
-           'in hvd.DistributedOptimizer')
+WARNING = re.compile(r'^\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}: W hvd rank 0\] this job of 2 ranks has averaged nothing, so '
+                     r'each rank has trained alone: wrap the optimizer in hvd\.DistributedOptimizer', re.M)
+HIDDEN = re.compile('^hvd: this job of 2 ranks has averaged nothing', re.M)
 # Without a framework: the same steps are noted by hand.
 BARE = '''
 import horovod.common.basics as hvd
@@ -37,10 +40,10 @@ sys.exit(not hasattr(importlib.import_module('torch.optim.optimizer'), 'register
 '''
 
 
-def warned(script, ranks=2, expected=0, **variables):
+def warned(script, ranks=2, expected=0, text=WARNING, **variables):
     """Returns how often the job has warned, or -1 and its output if it has another exit status."""
     status, output = launch.run_ranks(ranks, ['-c', script], **variables)
-    return (output.count(WARNING), output) if status == expected else (-1, output)
+    return (len(text.findall(output)), output) if status == expected else (-1, output)
 
 
 def check(report):
@@ -50,6 +53,10 @@ def check(report):
 
     says(1, 'a job that trains and averages nothing is told so, once', BARE.format(end=''))
     says(1, 'hvd.shutdown() does not hide it', BARE.format(end='hvd.shutdown()'))
+    says(1, 'it comes without the time, as other log lines do', BARE.format(end=''), text=HIDDEN,
+         HOROVOD_LOG_HIDE_TIME='1')
+    says(0, 'and not at all in a log of errors alone', BARE.format(end=''), text=re.compile('averaged'),
+         HOROVOD_LOG_LEVEL='error')
     says(0, 'a variable turns it off', BARE.format(end=''), HVD_CHECK_AVERAGING='0')
     says(0, 'a single rank trains alone by right', BARE.format(end=''), ranks=1)
     says(0, 'a job that fails has another problem', BARE.format(end='raise ValueError'), expected=1)

@@ -6,6 +6,7 @@ A script that only evaluates gets no warning: front ends report steps of the fra
 optimizers, too.
 """
 
+import datetime
 import os
 import sys
 
@@ -33,8 +34,13 @@ def shared():
     _Job.has_shared = True
 
 
-def _say(text):
-    print(f'hvd: {text}', file=sys.stderr, flush=True)
+def _warn(text):
+    """Prints a warning of rank 0, in the form of the log of libhvd."""
+    if os.environ.get('HOROVOD_LOG_LEVEL', '').lower() in ('error', 'fatal'):
+        return
+    hides_time = os.environ.get('HOROVOD_LOG_HIDE_TIME', '0').lower() in ('1', 'true', 'yes', 'on')
+    begin = 'hvd: ' if hides_time else f'[{datetime.datetime.now():%Y-%m-%d %H:%M:%S.%f}: W hvd rank 0] '
+    print(begin + text, file=sys.stderr, flush=True)
 
 
 def warn_if_alone():
@@ -46,6 +52,6 @@ def warn_if_alone():
         return
     numbers = membership.numbers()
     if numbers.rank == 0 and numbers.size > 1:
-        _say(f'rank 0: this job of {numbers.size} ranks has averaged nothing, so each rank has '
-             'trained alone: wrap the optimizer in hvd.DistributedOptimizer(...). '
-             'HVD_CHECK_AVERAGING=0 turns this check off.')
+        _warn(f'this job of {numbers.size} ranks has averaged nothing, so each rank has trained '
+              'alone: wrap the optimizer in hvd.DistributedOptimizer(...). '
+              'HVD_CHECK_AVERAGING=0 turns this check off.')
