@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The names of Horovod's variables, to tell a typing error from a known name. */
+/* The names of Horovod's variables and of hvd's settings, to tell a typing error from a
+ * known name. */
 #include "collectives/core/variables.h"
 
 #include <stdbool.h>
@@ -90,6 +91,22 @@ static const char *const families[] = {
     HVD_ENV_FAMILY_BUILD, HVD_ENV_FAMILY_WITH,    HVD_ENV_FAMILY_GPU,
     HVD_ENV_FAMILY_CUDA,  HVD_ENV_FAMILY_ROCM,    HVD_ENV_FAMILY_NCCL,
     HVD_ENV_FAMILY_SPARK, HVD_ENV_FAMILY_ELASTIC,
+};
+
+/* hvd's own settings. Other names with their prefix may belong to scripts. */
+static const char own_prefix[] = "HVD_";
+
+static const char *const own_settings[] = {
+    HVD_ENV_START_TIMEOUT,    HVD_ENV_START_BY,        HVD_ENV_IFACE,
+    HVD_ENV_PORT_RANGE,       HVD_ENV_SECRET,          HVD_ENV_NET,
+    HVD_ENV_NET_SECURITY,     HVD_ENV_MEMORY_LIMIT,    HVD_ENV_SINGLE_COPY,
+    HVD_ENV_REQUEUE,          HVD_ENV_TUNE_TABLE,      HVD_ENV_REPORT,
+    HVD_ENV_METRICS,          HVD_ENV_STACKS,          HVD_ENV_TIMELINE_RANKS,
+    HVD_ENV_CHECK_PARAMETERS, HVD_ENV_CHECK_AVERAGING, HVD_ENV_NCCL_FILES,
+    HVD_ENV_GPU_PATH,         HVD_ENV_GPU_ALLREDUCE,   HVD_ENV_GPU_DIRECT,
+    HVD_ENV_GPU_PACK_BELOW,   HVD_ENV_NCCL_WINDOWS,    HVD_ENV_GPU_MODULE,
+    HVD_ENV_UCX_MODULE,       HVD_ENV_NCCL_LIBRARY,    HVD_ENV_LIBRARY,
+    HVD_ENV_BOOT_HELPER,
 };
 
 static bool begins_with(const char *text, const char *beginning)
@@ -194,16 +211,44 @@ static void check_one(const char *name, const char *value, enum hvd_log_level le
             meant != NULL ? "?" : "");
 }
 
+/* Warns of a name that is almost a setting's. Does not show the value: it may be meant as
+ * a secret. */
+static void check_own(const char *name, enum hvd_log_level level)
+{
+    const size_t length = strlen(name);
+    const int most = length < 8 ? 0 : length < 12 ? 1 : 2;
+    const char *meant = NULL;
+
+    for (size_t i = 0; i < LENGTH(own_settings); i++) {
+        const int typos = edit_distance(name, own_settings[i]);
+
+        if (typos == 0) {
+            return;
+        }
+        if (typos <= most) {
+            meant = own_settings[i];
+        }
+    }
+    if (meant != NULL) {
+        hvd_log(level, "%s is ignored: hvd has no such variable; did you mean %s?", name,
+                meant);
+    }
+}
+
 void hvd_variables_check(const char *const *environment, enum hvd_log_level level)
 {
     for (; *environment != NULL; environment++) {
         const char *value = strchr(*environment, '=');
         char name[NAME_BYTES];
 
-        if (value != NULL && begins_with(*environment, HVD_ENV_FAMILY_ALL)) {
-            snprintf(name, sizeof(name), "%.*s", (int)(value - *environment),
-                     *environment);
+        if (value == NULL) {
+            continue;
+        }
+        snprintf(name, sizeof(name), "%.*s", (int)(value - *environment), *environment);
+        if (begins_with(name, HVD_ENV_FAMILY_ALL)) {
             check_one(name, value + 1, level);
+        } else if (begins_with(name, own_prefix)) {
+            check_own(name, level);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "gpu_binding/base/env.h"
 #include "tests/collectives/logged.h"
 #include "tests/tap.h"
 
@@ -103,11 +104,89 @@ static void test_long(void)
            "a very long value does not hide the rest");
 }
 
+/* Names that hvd reads or sets cause no warning, nor do those of tests and scripts. */
+static void test_own_known(void)
+{
+    static const char *const known[] = {
+        HVD_ENV_NET "=tcp",
+        HVD_ENV_NIC "=mlx5_0",
+        HVD_ENV_GPUS "=0",
+        HVD_ENV_CPUS "=0-3",
+        HVD_ENV_STORE "=/tmp/x",
+        HVD_ENV_LAUNCH "=1",
+        HVD_ENV_LAUNCH_VERSION "=1",
+        HVD_ENV_GPU_LIST "=0",
+        HVD_ENV_GPU_INDEX "=0",
+        HVD_ENV_RENDEZVOUS "=a:1:b",
+        HVD_ENV_TERMINAL "=1",
+        HVD_ENV_AGENT_PLAN "=1",
+        HVD_ENV_DEFAULTS "=1",
+        HVD_ENV_EXPORTED "=1",
+        HVD_ENV_NCCL_MADE_FOR "=1",
+        HVD_ENV_CAUSE "=1",
+        HVD_ENV_RUN_ADDRESS "=1",
+        HVD_ENV_RUN_KEY "=1",
+        HVD_ENV_SECRET "=1",
+        HVD_ENV_REPORT "=1",
+        HVD_ENV_GPU_PATH "=nccl",
+        "HVD_TEST_SEED=1",
+        "HVD_BENCH_X=1",
+        "HVD_TRAINER_GO=1",
+        "HVD_HOME=/opt",
+        "HVD_X=1",
+        "HVD_=1",
+        "HVD_PORT=1",
+        "HVD_VERSION=1",
+        "HVD_NEW=1",
+        "HVD_RANK=0",
+        "HVD_SIZE=2",
+        "HVD_LOCAL_RANK=0",
+    };
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        check(known[i]);
+        if (!tap_ok(logged_count(HVD_LOG_WARN) == 0, "%s causes no warning", known[i])) {
+            logged_show();
+        }
+    }
+}
+
+static void test_own_unknown(void)
+{
+    static const struct {
+        const char *variable;
+        const char *meant;
+    } wrong[] = {
+        {"HVD_NETT=ucx", "HVD_NETT is ignored: hvd has no such variable; did you mean "
+                         "HVD_NET?"},
+        {"HVD_REPORTS=x", "did you mean HVD_REPORT?"},
+        {"HVD_METRIC=x", "did you mean HVD_METRICS?"},
+        {"HVD_MEMORY_LIMITS=1", "did you mean HVD_MEMORY_LIMIT?"},
+        {"HVD_TUNETABLE=x", "did you mean HVD_TUNE_TABLE?"},
+        {"HVD_NCCL_WINDOW=1", "did you mean HVD_NCCL_WINDOWS?"},
+    };
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        check(wrong[i].variable);
+        if (!tap_ok(logged_count(HVD_LOG_WARN) == 1 &&
+                        logged_has(HVD_LOG_WARN, wrong[i].meant),
+                    "%s: %s", wrong[i].variable, wrong[i].meant)) {
+            logged_show();
+        }
+    }
+    check("HVD_SECRETT=open-sesame");
+    tap_ok(logged_has(HVD_LOG_WARN, "did you mean HVD_SECRET?") &&
+               !logged_has(HVD_LOG_WARN, "sesame"),
+           "a secret under a wrong name is not shown");
+}
+
 int main(void)
 {
     test_known();
     test_without_effect();
     test_unknown();
+    test_own_known();
+    test_own_unknown();
     test_long();
     return tap_done();
 }
