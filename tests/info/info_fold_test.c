@@ -78,7 +78,11 @@ static void check_facts(const char *promise, const char *const *hosts,
     }
     fclose(out);
     tap_ok(status == 0 && strcmp(printed, expected) == 0, "%s", promise);
-    tap_note("%s%s", err.text, printed);
+    tap_note("%s", err.text);
+    for (const char *line = strtok(printed, "\n"); line != NULL;
+         line = strtok(NULL, "\n")) {
+        tap_note("%s", line);
+    }
     free(printed);
 }
 
