@@ -106,7 +106,7 @@ static const char *const own_settings[] = {
     HVD_ENV_GPU_PATH,         HVD_ENV_GPU_ALLREDUCE,   HVD_ENV_GPU_DIRECT,
     HVD_ENV_GPU_PACK_BELOW,   HVD_ENV_NCCL_WINDOWS,    HVD_ENV_GPU_MODULE,
     HVD_ENV_UCX_MODULE,       HVD_ENV_NCCL_LIBRARY,    HVD_ENV_LIBRARY,
-    HVD_ENV_BOOT_HELPER,
+    HVD_ENV_BOOT_HELPER,      HVD_ENV_RENDEZVOUS,      HVD_ENV_STORE,
 };
 
 static bool begins_with(const char *text, const char *beginning)
