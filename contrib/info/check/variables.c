@@ -59,7 +59,7 @@ static int compare_texts(const void *one, const void *other)
 void hvd_info_ucx_print(FILE *out)
 {
     static const char nic[] = HVD_ENV_UCX_NET_DEVICES "=";
-    const char *found[128];
+    const char *found[128] = {NULL};
     size_t count = 0;
 
     for (char **at = environ; *at != NULL && count < sizeof(found) / sizeof(found[0]);
