@@ -200,6 +200,7 @@ main()
         echo "1..0 # SKIP $reason"
         return
     fi
+    mkdir -p "$logs"
     work=$(mktemp -d /var/tmp/hvd-rdma.XXXXXX)
     pids=()
     trap clean_up EXIT
