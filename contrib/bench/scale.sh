@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Starts jobs of up to 1,024 ranks on 64 nodes, which are all on this machine (contrib/cluster), reduces the
 # gradients of LeNet-5, and prints what the start, a step and each rank cost. At the end it runs the last job
-# once more, kills one of its ranks, and counts the survivors that name it.
+# once more, kills one of its ranks, and counts the survivors that name it, and what the jobs have left behind.
 #
 # usage: scale.sh BUILD PREFIX [NODESxRANKS...]
 # BUILD was configured with -Dbench=true and is installed in PREFIX; RANKS is the number of ranks per node.
@@ -95,3 +95,7 @@ kill_flag=(--kill-on-bad-exit=0)
 start "$nodes" "$ranks" 4 "$victim" 2 || true
 echo "rank $victim was killed: $(grep -c "^failed: .*rank $victim on " "$work/out") of $((nodes * ranks - 1))" \
     "survivors name it"
+
+processes=$(pgrep -fc '^./scale_ranks|hvd-rendezvous' || true)
+files=$(find /dev/shm /tmp /var/tmp -maxdepth 2 -name '*hvd*' -newer "$work/up" ! -path "$work*" | wc -l)
+echo "left behind: $processes processes, $files files"
