@@ -7,7 +7,9 @@
  * Chunk c uses slot c % SLOTS. Each rank publishes how many chunks it has copied in and
  * how many it has added; the others wait for these numbers. A slot is free by the time it
  * is needed: a rank that starts chunk c has seen all others copy chunk c - 2 in, so they
- * have finished chunk c - 4. */
+ * have finished chunk c - 4. With an exchange they fetch one chunk later, which is
+ * early enough: a rank that adds chunk c has seen all others copy chunk c in, so they
+ * have fetched chunk c - 4. */
 #include "contrib/bench/hvd_bench/limit.h"
 
 #include <sched.h>
@@ -23,7 +25,7 @@ enum {
     LINES_BYTES = 4096, /* the most data that `lines` takes */
     LINES = (LINES_BYTES + LINE_FLOATS * 4 - 1) / (LINE_FLOATS * 4),
     SLOTS = 4,
-    SLOT_BYTES = 256 * 1024,
+    SLOT_BYTES = 1 << 20,
     COUNTERS = 12 * 1024, /* offset of the counters, 128 bytes each */
     HEAD = 16 * 1024,
     FEW_POLLS = 20, /* polls if ranks share cores */
@@ -47,10 +49,15 @@ size_t bench_limit_memory_bytes(int ranks)
     return (size_t)ranks * rank_bytes;
 }
 
-void bench_limit_init(struct bench_limit *limit, char *memory, int rank, int ranks)
+void bench_limit_init(struct bench_limit *limit, char *memory, int rank, int ranks,
+                      const struct bench_limit_exchange *exchange)
 {
-    *limit = (struct bench_limit){.memory = memory, .rank = rank, .ranks = ranks};
-    limit->polls = ranks > sysconf(_SC_NPROCESSORS_ONLN) ? FEW_POLLS : MANY_POLLS;
+    /* both nodes may share this machine's cores */
+    int processes = exchange != NULL ? 2 * ranks : ranks;
+
+    *limit = (struct bench_limit){
+        .memory = memory, .rank = rank, .ranks = ranks, .exchange = exchange};
+    limit->polls = processes > sysconf(_SC_NPROCESSORS_ONLN) ? FEW_POLLS : MANY_POLLS;
 }
 
 static char *part_of(const struct bench_limit *limit, int rank)
@@ -244,8 +251,22 @@ static void copy_out(const struct sum *sum, float *out, const float *in, int64_t
     }
 }
 
-/* Adds up elements [begin, end) of a chunk into the output: from the slots of the other
- * ranks and from this rank's input. copy: also into this rank's slot of results. */
+/* Sets the sources of a chunk's sum, from element `begin` on: the slots of the other
+ * ranks, and this rank's input. */
+static void set_sources(const struct sum *sum, int64_t chunk, int64_t begin,
+                        const void **sources)
+{
+    const struct bench_limit *limit = sum->limit;
+
+    for (int rank = 0; rank < limit->ranks; rank++) {
+        sources[rank] = rank == limit->rank
+                            ? sum->in + chunk * sum->chunk + begin
+                            : slot_in(limit, rank, sum->first + (uint64_t)chunk) + begin;
+    }
+}
+
+/* Adds up elements [begin, end) of a chunk into the output. copy: also into this rank's
+ * slot of results. */
 static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64_t end,
                       bool copy)
 {
@@ -260,10 +281,7 @@ static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64
         int64_t count = end - begin < step ? end - begin : step;
         float *slot = slot_out(limit, limit->rank, number) + begin;
 
-        for (int rank = 0; rank < limit->ranks; rank++) {
-            in[rank] = rank == limit->rank ? sum->in + chunk * sum->chunk + begin
-                                           : slot_in(limit, rank, number) + begin;
-        }
+        set_sources(sum, chunk, begin, in);
         if (copy) {
             hvd_reduce(&reduction, in, limit->ranks, (size_t)count, slot);
             copy_out(sum, out + begin, slot, count);
@@ -275,17 +293,44 @@ static void add_range(const struct sum *sum, int64_t chunk, int64_t begin, int64
     }
 }
 
+static void publish_part(const struct sum *sum, int64_t chunk)
+{
+    atomic_store_explicit(chunks_added(sum->limit, sum->limit->rank),
+                          sum->first + (uint64_t)chunk + 1, memory_order_release);
+}
+
+/* Adds elements [begin, end) of a chunk, and begins to exchange the sums. They are in the
+ * part of this rank's slot that other ranks do not need. */
+static void exchange_range(const struct sum *sum, int64_t chunk, int64_t begin,
+                           int64_t end)
+{
+    const struct bench_limit *limit = sum->limit;
+    const struct hvd_reduction reduction = hvd_reduction_of(HVD_FLOAT32, HVD_SUM);
+    uint64_t number = sum->first + (uint64_t)chunk;
+    float *part = slot_in(limit, limit->rank, number) + begin;
+    const void *in[MOST_RANKS];
+
+    set_sources(sum, chunk, begin, in);
+    hvd_reduce(&reduction, in, limit->ranks, (size_t)(end - begin), part);
+    limit->exchange->begin(limit->exchange->self, part,
+                           slot_out(limit, limit->rank, number) + begin,
+                           sum->out + chunk * sum->chunk + begin, end - begin);
+}
+
 static void add_part(const struct sum *sum, int64_t chunk)
 {
     const struct bench_limit *limit = sum->limit;
-    uint64_t number = sum->first + (uint64_t)chunk;
     int64_t length = length_of(sum, chunk);
+    int64_t begin = part_begin(length, limit->rank, limit->ranks);
+    int64_t end = part_begin(length, limit->rank + 1, limit->ranks);
 
-    wait_all(limit, chunks_in, number + 1);
-    add_range(sum, chunk, part_begin(length, limit->rank, limit->ranks),
-              part_begin(length, limit->rank + 1, limit->ranks), true);
-    atomic_store_explicit(chunks_added(limit, limit->rank), number + 1,
-                          memory_order_release);
+    wait_all(limit, chunks_in, sum->first + (uint64_t)chunk + 1);
+    if (limit->exchange != NULL) {
+        exchange_range(sum, chunk, begin, end);
+    } else {
+        add_range(sum, chunk, begin, end, true);
+        publish_part(sum, chunk);
+    }
 }
 
 static void fetch_parts(const struct sum *sum, int64_t chunk)
@@ -320,15 +365,22 @@ static void sum_full(const struct sum *sum, int64_t chunks)
 
 static void sum_parts(const struct sum *sum, int64_t chunks)
 {
-    for (int64_t chunk = 0; chunk < chunks + 2; chunk++) {
+    const struct bench_limit_exchange *exchange = sum->limit->exchange;
+    int64_t lag = exchange != NULL ? 3 : 2;
+
+    for (int64_t chunk = 0; chunk < chunks + lag; chunk++) {
         if (chunk < chunks) {
             copy_in(sum, chunk);
         }
         if (chunk >= 1 && chunk <= chunks) {
             add_part(sum, chunk - 1);
         }
-        if (chunk >= 2) {
-            fetch_parts(sum, chunk - 2);
+        if (exchange != NULL && chunk >= 2 && chunk < chunks + 2) {
+            exchange->finish(exchange->self);
+            publish_part(sum, chunk - 2);
+        }
+        if (chunk >= lag) {
+            fetch_parts(sum, chunk - lag);
         }
     }
 }
@@ -360,12 +412,32 @@ void bench_limit_sum(struct bench_limit *limit, const struct bench_limit_plan *p
 
 /* --- plans --- */
 
-int bench_limit_plans(size_t bytes, struct bench_limit_plan plans[BENCH_LIMIT_PLANS])
+/* Fills the plans for a sum with an exchange. */
+static int exchange_plans(size_t bytes, struct bench_limit_plan *plans)
 {
-    static const size_t chunks[] = {64 * 1024, 128 * 1024, SLOT_BYTES};
+    static const size_t chunks[] = {64 * 1024, 128 * 1024, 256 * 1024, 512 * 1024,
+                                    SLOT_BYTES};
+    int count = 0;
+
+    for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
+        plans[count++] = (struct bench_limit_plan){BENCH_LIMIT_PARTS, chunks[i], false};
+        if (bytes <= chunks[i]) {
+            break;
+        }
+    }
+    return count;
+}
+
+int bench_limit_plans(const struct bench_limit *limit, size_t bytes,
+                      struct bench_limit_plan plans[BENCH_LIMIT_PLANS])
+{
+    static const size_t chunks[] = {64 * 1024, 128 * 1024, 256 * 1024};
     const size_t few_parts = 8 * 1024, leaves_caches = 1 << 20;
     int count = 0;
 
+    if (limit->exchange != NULL) {
+        return exchange_plans(bytes, plans);
+    }
     if (bytes <= LINES_BYTES) {
         plans[count++] = (struct bench_limit_plan){.way = BENCH_LIMIT_LINES};
     }

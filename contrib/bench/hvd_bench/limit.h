@@ -13,7 +13,10 @@
  *           for the others to fetch: less to add, but ranks wait twice per chunk. Three
  *           chunks overlap
  * Outputs may be written past the caches. Which way is fastest depends on the machine,
- * and on a virtual machine also on the moment: the caller tries the plans. */
+ * and on a virtual machine also on the moment: the caller tries the plans.
+ *
+ * Between two nodes there is only `parts`: each rank exchanges the sum of its part with
+ * its counterpart on the other node before others fetch it. */
 #ifndef HVD_BENCH_LIMIT_H
 #define HVD_BENCH_LIMIT_H
 
@@ -37,6 +40,16 @@ struct bench_limit_plan {
     bool streams; /* outputs go past the caches */
 };
 
+/* Adds the counterpart's part, of equal length, to this rank's. */
+struct bench_limit_exchange {
+    void *self;
+    /* Begins to send `count` floats and to add the counterpart's. The sum goes to `out`
+     * and, if it is not NULL, to `copy`. At most two may be begun and not finished. */
+    void (*begin)(void *self, const float *part, float *out, float *copy, int64_t count);
+    /* Finishes the oldest one that was begun. */
+    void (*finish)(void *self);
+};
+
 struct bench_limit {
     char *memory; /* zeroed at first, shared by all ranks */
     int rank;
@@ -44,17 +57,20 @@ struct bench_limit {
     int polls; /* polls before sched_yield() */
     uint64_t lines; /* sums by `lines` so far */
     uint64_t chunks; /* chunks so far, by `full` and `parts` */
+    const struct bench_limit_exchange *exchange; /* NULL: one node */
 };
 
 size_t bench_limit_memory_bytes(int ranks);
 
-/* Sets up this rank's end of the shared memory. All ranks call it before any of them
- * runs. */
-void bench_limit_init(struct bench_limit *limit, char *memory, int rank, int ranks);
+/* Sets up this rank's end of the shared memory. All ranks of a node call it before any of
+ * them runs. exchange: borrowed; NULL if there is one node. */
+void bench_limit_init(struct bench_limit *limit, char *memory, int rank, int ranks,
+                      const struct bench_limit_exchange *exchange);
 
 /* Fills the plans that may be the fastest for a sum of this size. Returns their number,
  * at least 1. */
-int bench_limit_plans(size_t bytes, struct bench_limit_plan plans[BENCH_LIMIT_PLANS]);
+int bench_limit_plans(const struct bench_limit *limit, size_t bytes,
+                      struct bench_limit_plan plans[BENCH_LIMIT_PLANS]);
 
 /* Computes out[i] = sum of in[i] over all ranks; in and out may be the same. All ranks
  * call it with the same plan and count. */

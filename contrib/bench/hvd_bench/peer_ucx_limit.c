@@ -1,50 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peer "ucx-limit": the cost of a sum between two nodes with nothing but UCX. Each
- * rank of one node sends its data to its counterpart on the other, in active messages
- * that fit one segment of the receiver, which adds them up from UCX's own buffer. A
- * sender is at most one window ahead of what it has received, so that messages do not
- * pile up.
- *
- * Messages of the other rank's next sum may arrive during this one. They are added at
- * once, too. The result is still right, because all calls of a block have the same input,
- * and a barrier separates blocks.
- *
- * With several ranks on a node each pair exchanges its share of the bytes. The work
- * within the node is left out: this is a limit for the network part. */
+/* The peer "ucx-limit": a sum of float32 between two nodes, written by hand. The ranks of
+ * a node add up through shared memory (limit.h), and each exchanges its part with its
+ * counterpart on the other node, by nothing but active messages of UCX that fit one
+ * segment of the receiver, which adds them up from UCX's own buffer. A sender is at most
+ * one window ahead of what it has received, so that messages do not pile up. */
 #include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <ucp/api/ucp.h>
 
 #include "contrib/bench/hvd_bench/contender.h"
+#include "contrib/bench/hvd_bench/limit_setup.h"
 #include "gpu_binding/base/number.h"
 
 enum {
     AM_ID = 2,
     MESSAGE = 64000, /* fits UCX_TCP_RX_SEG_SIZE, 64 KB, with its headers */
     WINDOW = 512 * 1024,
-    /* One rank is at most 2 * (WINDOW / MESSAGE + 1) messages ahead of the other; this is
-     * more. */
-    HEADERS = 32,
+    /* more than the messages of two ranges, or of two windows */
+    HEADERS = 64,
+    RANGES = 4, /* more than may be begun and not finished */
     /* Polls before sched_yield(), a call that is quick if no other process is ready. */
     POLLS = 100,
     ADDRESS_BYTES = 2048
+};
+
+/* Numbers that are exchanged. All bytes that a rank sends form one stream, in which a
+ * range has the same place on both ranks. */
+struct range {
+    const float *in;
+    float *out;
+    float *copy; /* or NULL */
+    uint64_t begin, end; /* in the stream */
+    uint64_t added; /* bytes */
+    int sending; /* messages */
+};
+
+/* A message that came before its range was begun. */
+struct early {
+    uint64_t position;
+    size_t bytes;
+    float data[MESSAGE / sizeof(float)];
 };
 
 struct peer {
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_ep_h endpoint;
-    int local_rank;
-    int local_size;
+    struct bench_limit limit;
+    struct bench_limit_exchange exchange;
+    struct bench_limit_plan plan;
     struct bench_work *work;
-    char *in, *out; /* this rank's share */
-    size_t bytes;
-    uint64_t sums; /* sums of the present work so far */
-    uint64_t received; /* bytes received so far, by all sums of the present work */
-    int sending;
-    uint64_t offsets[HEADERS]; /* headers of messages that may be in flight */
+    struct range ranges[RANGES];
+    uint64_t begun, finished; /* ranges */
+    uint64_t sent, received; /* bytes */
+    uint64_t headers[HEADERS]; /* positions, of messages that may be in flight */
+    uint64_t messages;
+    /* At most one window of bytes is early. */
+    struct early early[HEADERS];
+    int early_count;
+    bool has_failed;
 };
 
 struct address {
@@ -52,82 +70,187 @@ struct address {
     char data[ADDRESS_BYTES];
 };
 
-/* Sums the floats of a message into the result. The header says at which offset, in
- * bytes. */
+static struct range *range_at(struct peer *peer, uint64_t number)
+{
+    return &peer->ranges[number % RANGES];
+}
+
+/* Returns the range that has this position, or NULL if it has not begun. */
+static struct range *find_range(struct peer *peer, uint64_t position)
+{
+    for (uint64_t i = peer->finished; i < peer->begun; i++) {
+        struct range *range = range_at(peer, i);
+
+        if (position < range->end) {
+            return range;
+        }
+    }
+    return NULL;
+}
+
+/* Adds a message to this rank's numbers. */
+static void add_message(struct range *range, uint64_t position, const float *data,
+                        size_t bytes)
+{
+    size_t first = (position - range->begin) / sizeof(float);
+    size_t count = bytes / sizeof(float);
+    const float *restrict in = range->in + first, *restrict other = data;
+    float *restrict out = range->out + first;
+
+    if (range->copy == NULL) {
+        for (size_t i = 0; i < count; i++) {
+            out[i] = in[i] + other[i];
+        }
+    } else {
+        float *restrict copy = range->copy + first;
+
+        for (size_t i = 0; i < count; i++) {
+            float sum = in[i] + other[i];
+
+            out[i] = sum;
+            copy[i] = sum;
+        }
+    }
+    range->added += bytes;
+}
+
 static ucs_status_t on_arrival(void *arg, const void *header, size_t header_bytes,
                                void *data, size_t bytes, const ucp_am_recv_param_t *param)
 {
     struct peer *peer = arg;
-    size_t offset, count = bytes / sizeof(float);
-    const float *restrict in, *restrict other = data;
-    float *out;
+    struct range *range;
+    uint64_t position;
 
     (void)header_bytes;
     (void)param;
-    memcpy(&offset, header, sizeof(offset));
-    in = (const float *)(peer->in + offset);
-    out = (float *)(peer->out + offset);
-    for (size_t i = 0; i < count; i++) {
-        out[i] = in[i] + other[i];
+    memcpy(&position, header, sizeof(position));
+    range = find_range(peer, position);
+    if (range != NULL) {
+        add_message(range, position, data, bytes);
+    } else {
+        struct early *early = &peer->early[peer->early_count++];
+
+        early->position = position;
+        early->bytes = bytes;
+        memcpy(early->data, data, bytes);
     }
     peer->received += bytes;
     return UCS_OK;
 }
 
+/* Adds early messages whose range has begun, and keeps the others. */
+static void add_early(struct peer *peer)
+{
+    int kept = 0;
+
+    for (int i = 0; i < peer->early_count; i++) {
+        struct early *early = &peer->early[i];
+        struct range *range = find_range(peer, early->position);
+
+        if (range != NULL) {
+            add_message(range, early->position, early->data, early->bytes);
+        } else if (kept++ != i) {
+            peer->early[kept - 1] = *early;
+        }
+    }
+    peer->early_count = kept;
+}
+
 static void on_sent(void *request, ucs_status_t status, void *user_data)
 {
-    struct peer *peer = user_data;
+    struct range *range = user_data;
 
     (void)status;
-    peer->sending--;
+    range->sending--;
     ucp_request_free(request);
 }
 
-static int send_one(struct peer *peer, size_t offset)
+/* Sends the next message. */
+static void send_one(struct peer *peer)
 {
-    size_t rest = peer->bytes - offset, bytes = rest < MESSAGE ? rest : MESSAGE;
-    uint64_t *header = &peer->offsets[offset / MESSAGE % HEADERS];
+    struct range *range = find_range(peer, peer->sent);
+    uint64_t rest = range->end - peer->sent;
+    uint64_t *header = &peer->headers[peer->messages++ % HEADERS];
+    size_t bytes = rest < MESSAGE ? rest : MESSAGE;
     const ucp_request_param_t params = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                         UCP_OP_ATTR_FIELD_FLAGS,
         .flags = UCP_AM_SEND_FLAG_EAGER,
         .cb.send = on_sent,
-        .user_data = peer,
+        .user_data = range,
     };
     ucs_status_ptr_t request;
 
-    *header = offset;
+    *header = peer->sent;
+    range->sending++;
     request = ucp_am_send_nbx(peer->endpoint, AM_ID, header, sizeof(*header),
-                              peer->in + offset, bytes, &params);
-    if (UCS_PTR_IS_ERR(request)) {
-        return HVD_ERR_NET;
+                              (const char *)range->in + (peer->sent - range->begin),
+                              bytes, &params);
+    if (!UCS_PTR_IS_PTR(request)) {
+        range->sending--;
     }
-    peer->sending += UCS_PTR_IS_PTR(request) ? 1 : 0;
-    return 0;
+    peer->has_failed |= UCS_PTR_IS_ERR(request);
+    peer->sent += bytes;
 }
 
-/* Sends and receives one sum. before: the bytes of all earlier sums. */
-static int sum_once(struct peer *peer, uint64_t before)
+static void send_window(struct peer *peer)
 {
-    size_t sent = 0;
+    uint64_t end =
+        peer->finished < peer->begun ? range_at(peer, peer->begun - 1)->end : peer->sent;
+
+    while (peer->sent < end && peer->sent < peer->received + WINDOW) {
+        send_one(peer);
+    }
+}
+
+static void begin_range(void *self, const float *part, float *out, float *copy,
+                        int64_t count)
+{
+    struct peer *peer = self;
+    uint64_t begin = peer->begun > 0 ? range_at(peer, peer->begun - 1)->end : 0;
+
+    *range_at(peer, peer->begun++) =
+        (struct range){.in = part,
+                       .out = out,
+                       .copy = copy,
+                       .begin = begin,
+                       .end = begin + (uint64_t)count * sizeof(float)};
+    if (peer->early_count > 0) {
+        add_early(peer);
+    }
+    send_window(peer);
+}
+
+static void finish_range(void *self)
+{
+    struct peer *peer = self;
+    struct range *range = range_at(peer, peer->finished);
     int idle = 0;
 
-    while (sent < peer->bytes || peer->received < before + peer->bytes ||
-           peer->sending > 0) {
-        while (sent < peer->bytes && before + sent < peer->received + WINDOW) {
-            if (send_one(peer, sent) < 0) {
-                return HVD_ERR_NET;
-            }
-            sent += MESSAGE;
-        }
+    while ((peer->sent < range->end || range->sending > 0 ||
+            range->added < range->end - range->begin) &&
+           !peer->has_failed) {
         idle = ucp_worker_progress(peer->worker) != 0 ? 0 : idle + 1;
+        send_window(peer);
         if (idle == POLLS) {
             sched_yield();
             idle = 0;
         }
     }
-    peer->sums++;
-    return 0;
+    peer->finished++;
+}
+
+static void sum_once(struct peer *peer)
+{
+    struct bench_work *work = peer->work;
+
+    if (peer->limit.memory != NULL) {
+        bench_limit_run(&peer->limit, work, &peer->plan, 1);
+        return;
+    }
+    begin_range(peer, (const float *)work->input, (float *)work->output, NULL,
+                work->input_count);
+    finish_range(peer);
 }
 
 static int run_ucx(void *self, int calls, double *seconds, struct hvd_error *err)
@@ -136,44 +259,22 @@ static int run_ucx(void *self, int calls, double *seconds, struct hvd_error *err
     double start = bench_now();
 
     for (int call = 0; call < calls; call++) {
-        if (sum_once(peer, peer->sums * peer->bytes) < 0) {
-            return hvd_fail(err, HVD_ERR_NET, "ucx-limit: UCX cannot send");
-        }
+        sum_once(peer);
     }
     *seconds = bench_now() - start;
-    return 0;
-}
-
-/* Checks the result: only this rank's share is added. */
-static int check_ucx(void *self, struct hvd_error *err)
-{
-    struct peer *peer = self;
-    double seconds;
-    int status = run_ucx(self, 1, &seconds, err);
-
-    return status < 0 || peer->local_size > 1
-               ? status
-               : bench_work_check(peer->work, peer->work->output, "ucx-limit", err);
+    return peer->has_failed ? hvd_fail(err, HVD_ERR_NET, "ucx-limit: UCX cannot send")
+                            : 0;
 }
 
 static int prepare_ucx(void *self, struct bench_work *work, struct hvd_error *err)
 {
     struct peer *peer = self;
-    int64_t begin, end;
+    int status = bench_limit_supports(work, err);
 
-    if (work->collective != BENCH_ALLREDUCE || work->dtype != HVD_FLOAT32 ||
-        work->op != HVD_SUM) {
-        return hvd_fail(err, HVD_ERR_UNSUPPORTED,
-                        "it is for sums of float32 by allreduce only");
-    }
-    begin = work->input_count * peer->local_rank / peer->local_size;
-    end = work->input_count * (peer->local_rank + 1) / peer->local_size;
     peer->work = work;
-    peer->in = work->input + (size_t)begin * sizeof(float);
-    peer->out = work->output + (size_t)begin * sizeof(float);
-    peer->bytes = (size_t)(end - begin) * sizeof(float);
-    peer->sums = peer->received = 0;
-    return 0;
+    return status < 0 || peer->limit.memory == NULL
+               ? status
+               : bench_limit_choose(&peer->limit, work, &peer->plan, err);
 }
 
 static void close_endpoint(struct peer *peer)
@@ -205,13 +306,13 @@ static void destroy_ucx(void *self)
     if (peer->context != NULL) {
         ucp_cleanup(peer->context);
     }
+    bench_limit_close(&peer->limit);
     free(peer);
 }
 
 static const struct bench_contender_ops ops = {
     .prepare = prepare_ucx,
     .run = run_ucx,
-    .check = check_ucx,
     .destroy = destroy_ucx,
 };
 
@@ -308,9 +409,11 @@ int bench_ucx_limit_create(const struct bench_job *job, const char *program,
         return status;
     }
     peer = out->self;
-    peer->local_rank = job->local_rank;
-    peer->local_size = job->local_size;
+    peer->exchange = (struct bench_limit_exchange){peer, begin_range, finish_range};
     status = join_other(peer, job, err);
+    if (status == 0 && job->local_size > 1) {
+        status = bench_limit_open(&peer->limit, job, &peer->exchange, err);
+    }
     if (status < 0) {
         destroy_ucx(peer);
     }
