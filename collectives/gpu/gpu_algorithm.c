@@ -7,6 +7,7 @@
 
 #include "collectives/gpu/gpu_run_state.h"
 #include "collectives/run/team.h"
+#include "collectives/gpu/gpu_chunk_moves.h"
 #include "collectives/gpu/gpu_inter_node.h"
 #include "collectives/gpu/gpu_rendezvous.h"
 #include "collectives/gpu/gpu_connectivity.h"

@@ -3,8 +3,8 @@
 #include "collectives/gpu/gpu_pipeline.h"
 
 #include <stdlib.h>
-#include <string.h>
 
+#include "collectives/gpu/gpu_chunk_moves.h"
 #include "collectives/gpu/gpu_job.h"
 #include "collectives/gpu/gpu_trace.h"
 #include "collectives/run/run.h"
@@ -49,16 +49,14 @@ struct hvd_gpu_pipeline {
     struct hvd_run *run; /* sums chunk number `added` */
 };
 
-/* Bytes [begin, begin + bytes) of the tensors, in shards of shard_bytes. */
+/* A chunk, which the ranks of the node cut into shards of shard_bytes. */
 struct chunk {
     int64_t number;
-    int64_t begin;
-    int64_t bytes;
+    struct hvd_gpu_chunk whole; /* the shards of all ranks of the node */
     int64_t shard_bytes; /* the last shards may extend beyond the chunk */
     int64_t own_bytes; /* bytes of this rank's shard that lie within the chunk */
-    char *device;
-    char *shard; /* this rank's shard, on the device */
-    char *host; /* NULL if direct */
+    char *shard; /* this rank's shard, on the device; NULL without comm */
+    char *host; /* this rank's shard, in host memory; NULL if direct */
     struct chunk_jobs *jobs;
     struct hvd_gpu_direct_allreduce *direct; /* NULL if the chunk goes through the host */
     char *scratch; /* for `direct` */
@@ -82,11 +80,6 @@ static int64_t round_up(int64_t bytes, int64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-static int64_t count_of(const struct hvd_descriptor *descriptor)
-{
-    return hvd_descriptor_bytes(descriptor) / (int64_t)hvd_dtype_bytes(descriptor->dtype);
-}
-
 int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team)
 {
     return (int64_t)(most_slots * team->geometry.slot_bytes);
@@ -104,16 +97,6 @@ static int64_t choose_shard_bytes(const struct hvd_team *team, int64_t each)
     bytes = bytes > most ? most : bytes;
     each = round_up(each > 0 ? each : 1, SHARD_ALIGNMENT);
     return bytes > each ? each : bytes;
-}
-
-int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype)
-{
-    int64_t count = 0;
-
-    for (int64_t i = 0; i < batch->header.count; i++) {
-        count += count_of(&batch->entries[i]->descriptor);
-    }
-    return count * (int64_t)hvd_dtype_bytes(dtype);
 }
 
 static int open_directs(struct hvd_gpu_pipeline *pipeline, int64_t places,
@@ -194,27 +177,28 @@ static struct chunk chunk_of(struct hvd_gpu_pipeline *pipeline, int64_t number)
 {
     const struct hvd_gpu_pipeline_config *config = &pipeline->config;
     int64_t at = number % HVD_GPU_WINDOW, place = number % PLACES;
-    struct chunk chunk = {.number = number,
-                          .begin = number * pipeline->chunk_bytes,
-                          .jobs = &pipeline->jobs[place]};
-    int64_t left = pipeline->bytes - chunk.begin;
+    struct chunk chunk = {.number = number, .jobs = &pipeline->jobs[place]};
+    int64_t left = pipeline->bytes - number * pipeline->chunk_bytes;
 
-    chunk.bytes = least_of(left, pipeline->chunk_bytes);
-    chunk.shard_bytes = chunk.bytes;
+    chunk.whole.begin = number * pipeline->chunk_bytes;
+    chunk.whole.bytes = least_of(left, pipeline->chunk_bytes);
     if (config->is_direct) {
         chunk.direct = pipeline->directs[at];
         chunk.scratch = pipeline->scratch->memory + at * pipeline->scratch_bytes;
     } else {
         chunk.host = pipeline->host->memory + at * pipeline->shard_bytes;
     }
-    if (config->comm != NULL) {
-        chunk.shard_bytes = round_up(
-            (chunk.bytes + config->local_size - 1) / config->local_size, SHARD_ALIGNMENT);
-        chunk.device =
-            pipeline->device->memory + place * config->local_size * pipeline->shard_bytes;
-        chunk.shard = chunk.device + config->local_rank * chunk.shard_bytes;
+    if (config->comm == NULL) {
+        chunk.whole.memory = chunk.host;
+        chunk.shard_bytes = chunk.whole.bytes;
+    } else {
+        chunk.shard_bytes =
+            round_up((chunk.whole.bytes + config->local_size - 1) / config->local_size,
+                     SHARD_ALIGNMENT);
+        chunk.whole.memory = pipeline->device->memory + place * pipeline->chunk_bytes;
+        chunk.shard = chunk.whole.memory + config->local_rank * chunk.shard_bytes;
     }
-    left = chunk.bytes - config->local_rank * chunk.shard_bytes;
+    left = chunk.whole.bytes - config->local_rank * chunk.shard_bytes;
     chunk.own_bytes = left < 0 ? 0 : left < chunk.shard_bytes ? left : chunk.shard_bytes;
     return chunk;
 }
@@ -227,182 +211,6 @@ static void add_follow(struct hvd_gpu_steps *steps, const struct hvd_gpu_job *jo
         steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW, .event = job->mark->event});
 }
 
-/* The bytes that are both in a chunk and in a tensor. */
-struct common {
-    const struct hvd_gpu_pipeline_config *config;
-    struct hvd_entry *entry;
-    int64_t in_entry; /* offset in the tensor */
-    int64_t in_chunk;
-    int64_t bytes;
-};
-
-/* Calls `see` for each tensor that has bytes in the chunk, in order. */
-static void walk_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                       void (*see)(const struct common *common, char *memory,
-                                   struct hvd_gpu_steps *steps),
-                       char *memory, struct hvd_gpu_steps *steps)
-{
-    const struct hvd_batch *batch = pipeline->config.batch;
-    int64_t size = (int64_t)hvd_dtype_bytes(pipeline->config.descriptor.dtype);
-    int64_t entry_size = (int64_t)hvd_dtype_bytes(batch->entries[0]->descriptor.dtype);
-    int64_t at = 0, end = chunk->begin + chunk->bytes;
-
-    for (int64_t i = 0; i < batch->header.count && at < end; i++) {
-        int64_t next = at + count_of(&batch->entries[i]->descriptor) * size;
-        int64_t from = at > chunk->begin ? at : chunk->begin;
-        int64_t to = next < end ? next : end;
-        struct common common = {.config = &pipeline->config,
-                                .entry = batch->entries[i],
-                                .in_entry = (from - at) / size * entry_size,
-                                .in_chunk = from - chunk->begin,
-                                .bytes = to - from};
-
-        if (common.bytes > 0) {
-            see(&common, memory, steps);
-        }
-        at = next;
-    }
-}
-
-/* From this size on, a piece that goes to or from host memory is copied by the GPU's copy
- * engine, which leaves the multiprocessors to the training. Smaller ones are moved by one
- * kernel together: starting a copy takes longer than the bytes. Not measured on real
- * GPUs. */
-static const int64_t copied_bytes = 64 << 10;
-
-/* Whether the bytes stay as they are. */
-static bool is_plain(const struct hvd_gpu_step *move)
-{
-    return move->factor == 1.0 && move->divisor <= 1 &&
-           hvd_dtype_bytes(move->dtype) == hvd_dtype_bytes(move->to_dtype);
-}
-
-/* Whether this piece is copied by itself, not by a kernel together with others. */
-static bool is_copied(const struct common *common, const struct hvd_gpu_step *move)
-{
-    const struct hvd_gpu_pipeline_config *config = common->config;
-    const struct hvd_gpu_pool *pool = config->gpu->pool;
-
-    return is_plain(move) && (pool->module->no_kernels(pool->device) != NULL ||
-                              (config->comm == NULL && common->bytes >= copied_bytes));
-}
-
-static void add_copied(const struct common *common, struct hvd_gpu_step move,
-                       struct hvd_gpu_steps *steps)
-{
-    if (is_copied(common, &move)) {
-        hvd_gpu_steps_add_copy(steps, move.from, move.to, common->bytes);
-    }
-}
-
-static void add_moved(const struct common *common, struct hvd_gpu_step move,
-                      struct hvd_gpu_steps *steps)
-{
-    if (is_copied(common, &move)) {
-        return;
-    }
-    move.kind = HVD_GPU_MOVE;
-    if (is_plain(&move)) {
-        move.dtype = move.to_dtype = HVD_UINT8;
-        move.count = common->bytes;
-    } else {
-        move.count =
-            common->bytes / (int64_t)hvd_dtype_bytes(common->config->descriptor.dtype);
-    }
-    hvd_gpu_steps_add(steps, &move);
-}
-
-static struct hvd_gpu_step make_move_in(const struct common *common, char *memory)
-{
-    const struct hvd_entry *entry = common->entry;
-
-    return (struct hvd_gpu_step){.from = (const char *)entry->input + common->in_entry,
-                                 .to = memory + common->in_chunk,
-                                 .dtype = entry->descriptor.dtype,
-                                 .to_dtype = common->config->descriptor.dtype,
-                                 .factor = common->config->before};
-}
-
-static void copy_in(const struct common *common, char *memory,
-                    struct hvd_gpu_steps *steps)
-{
-    if (!common->entry->is_zeros) {
-        add_copied(common, make_move_in(common, memory), steps);
-    }
-}
-
-static void move_in(const struct common *common, char *memory,
-                    struct hvd_gpu_steps *steps)
-{
-    if (!common->entry->is_zeros) {
-        add_moved(common, make_move_in(common, memory), steps);
-    }
-}
-
-static struct hvd_gpu_step make_move_out(const struct common *common, char *memory)
-{
-    const struct hvd_entry *entry = common->entry;
-
-    return (struct hvd_gpu_step){.from = memory + common->in_chunk,
-                                 .to = (char *)entry->output + common->in_entry,
-                                 .dtype = common->config->descriptor.dtype,
-                                 .to_dtype = entry->descriptor.dtype,
-                                 .factor = common->config->after,
-                                 .divisor = common->config->divisor};
-}
-
-static void copy_out(const struct common *common, char *memory,
-                     struct hvd_gpu_steps *steps)
-{
-    if (!common->entry->is_zeros) {
-        add_copied(common, make_move_out(common, memory), steps);
-    }
-}
-
-static void move_out(const struct common *common, char *memory,
-                     struct hvd_gpu_steps *steps)
-{
-    if (!common->entry->is_zeros) {
-        add_moved(common, make_move_out(common, memory), steps);
-    }
-}
-
-/* Moves the tensors' bytes into the chunk at `memory`, or back: first the copies, then
- * the rest, which is launched together because nothing is in between. */
-static void bring_in(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                     char *memory, struct hvd_gpu_steps *steps)
-{
-    walk_chunk(pipeline, chunk, copy_in, memory, steps);
-    walk_chunk(pipeline, chunk, move_in, memory, steps);
-}
-
-static void bring_out(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
-                      char *memory, struct hvd_gpu_steps *steps)
-{
-    walk_chunk(pipeline, chunk, copy_out, memory, steps);
-    walk_chunk(pipeline, chunk, move_out, memory, steps);
-}
-
-/* A joined rank contributes zeros. */
-static void zero_on_device(const struct common *common, char *memory,
-                           struct hvd_gpu_steps *steps)
-{
-    if (common->entry->is_zeros) {
-        hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
-                                                        .to = memory + common->in_chunk,
-                                                        .count = common->bytes});
-    }
-}
-
-static void zero_on_host(const struct common *common, char *memory,
-                         struct hvd_gpu_steps *steps)
-{
-    (void)steps;
-    if (common->entry->is_zeros) {
-        memset(memory + common->in_chunk, 0, (size_t)common->bytes);
-    }
-}
-
 static void add_collective(const struct hvd_gpu_pipeline *pipeline,
                            const struct chunk *chunk, bool scatters,
                            struct hvd_gpu_steps *steps)
@@ -410,8 +218,8 @@ static void add_collective(const struct hvd_gpu_pipeline *pipeline,
     struct hvd_gpu_step step = pipeline->config.reduce_step;
 
     step.kind = scatters ? HVD_GPU_REDUCESCATTER : HVD_GPU_ALLGATHER;
-    step.from = scatters ? chunk->device : chunk->shard;
-    step.to = scatters ? chunk->shard : chunk->device;
+    step.from = scatters ? chunk->whole.memory : chunk->shard;
+    step.to = scatters ? chunk->shard : chunk->whole.memory;
     step.count = chunk->shard_bytes / (int64_t)hvd_dtype_bytes(step.dtype);
     if (step.count > 0) {
         hvd_gpu_steps_add(steps, &step);
@@ -484,12 +292,12 @@ static void pack_turn(struct hvd_gpu_pipeline *pipeline, const struct turn *turn
     for (int i = 0; i < turn->count; i++) {
         const struct chunk chunk = chunk_of(pipeline, turn->reduced + i);
 
-        bring_in(pipeline, &chunk, chunk.device, steps);
+        hvd_gpu_chunk_move_in(&pipeline->config, &chunk.whole, steps);
     }
     for (int i = 0; i < turn->count; i++) {
         const struct chunk chunk = chunk_of(pipeline, turn->reduced + i);
 
-        walk_chunk(pipeline, &chunk, zero_on_device, chunk.device, steps);
+        hvd_gpu_chunk_zero(&pipeline->config, &chunk.whole, steps);
     }
 }
 
@@ -498,7 +306,7 @@ static void unpack_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number,
 {
     const struct chunk chunk = chunk_of(pipeline, number);
 
-    bring_out(pipeline, &chunk, chunk.device, steps);
+    hvd_gpu_chunk_move_out(&pipeline->config, &chunk.whole, steps);
 }
 
 static void add_collectives(struct hvd_gpu_pipeline *pipeline, const struct turn *turn,
@@ -586,16 +394,9 @@ static int fetch_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *ch
             add_follow(&job->steps,
                        &pipeline->jobs[(chunk->number - HVD_GPU_WINDOW) % PLACES].back);
         }
-        bring_in(pipeline, chunk, chunk->host, &job->steps);
+        hvd_gpu_chunk_move_in(&pipeline->config, &chunk->whole, &job->steps);
     }
     return submit_job(pipeline, job, HVD_GPU_IN, chunk->number == 0, err);
-}
-
-static void zero_chunk(const struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk)
-{
-    if (pipeline->config.comm == NULL) {
-        walk_chunk(pipeline, chunk, zero_on_host, chunk->host, NULL);
-    }
 }
 
 /* Posts the receives: other ranks may send before this rank's data is complete. */
@@ -621,7 +422,7 @@ static int copy_back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chun
     if (pipeline->config.comm != NULL) {
         hvd_gpu_steps_add_copy(&job->steps, chunk->host, chunk->shard, chunk->own_bytes);
     } else {
-        bring_out(pipeline, chunk, chunk->host, &job->steps);
+        hvd_gpu_chunk_move_out(&pipeline->config, &chunk->whole, &job->steps);
     }
     return submit_job(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
 }
@@ -709,7 +510,9 @@ static int begin_adding(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err
     const struct hvd_batch_header header = {.kind = HVD_KIND_ALLREDUCE, .count = 1};
     struct hvd_entry *const entries[] = {&pipeline->entry};
 
-    zero_chunk(pipeline, &chunk);
+    if (pipeline->config.comm == NULL) {
+        hvd_gpu_chunk_zero_now(&pipeline->config, &chunk.whole);
+    }
     pipeline->entry = (struct hvd_entry){.descriptor = pipeline->config.descriptor,
                                          .input = chunk.host,
                                          .output = chunk.host};

@@ -72,10 +72,6 @@ struct hvd_gpu_pipeline;
 int hvd_gpu_pipeline_create(const struct hvd_gpu_pipeline_config *config,
                             struct hvd_gpu_pipeline **out, struct hvd_error *err);
 
-/* Returns the bytes of all tensors in dtype, including those that a joined rank lacks.
- * The result is the same on all ranks. */
-int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype);
-
 /* Returns the largest shard size: the part of a chunk per rank of the node. */
 int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team);
 
