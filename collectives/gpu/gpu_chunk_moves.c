@@ -20,41 +20,74 @@ int64_t hvd_gpu_batch_bytes(const struct hvd_batch *batch, enum hvd_dtype dtype)
 }
 
 /* The bytes that are both in a chunk and in a tensor. */
-struct common {
-    const struct hvd_gpu_pipeline_config *config;
-    struct hvd_entry *entry;
+struct piece {
+    const struct hvd_entry *entry;
     int64_t in_entry; /* offset in the tensor */
-    int64_t in_chunk;
-    int64_t bytes;
+    char *memory; /* in the chunk */
+    int64_t bytes; /* in the chunk */
 };
 
-/* Calls `see` for each tensor that has bytes in the chunk, in order. */
-static void walk_chunk(const struct hvd_gpu_pipeline_config *config,
-                       const struct hvd_gpu_chunk *chunk,
-                       void (*see)(const struct common *common, char *memory,
-                                   struct hvd_gpu_steps *steps),
-                       struct hvd_gpu_steps *steps)
+/* A walk over the pieces of a chunk, in order. */
+struct piece_walk {
+    bool is_zeros; /* over tensors that a joined rank lacks; else over the others */
+    int64_t number; /* of the next tensor */
+    int64_t at; /* where that tensor begins in the sequence */
+};
+
+/* Returns false at the end. */
+static bool next_piece(const struct hvd_gpu_pipeline_config *config,
+                       const struct hvd_gpu_chunk *chunk, struct piece_walk *walk,
+                       struct piece *piece)
 {
     const struct hvd_batch *batch = config->batch;
     int64_t size = (int64_t)hvd_dtype_bytes(config->descriptor.dtype);
     int64_t entry_size = (int64_t)hvd_dtype_bytes(batch->entries[0]->descriptor.dtype);
-    int64_t at = 0, end = chunk->begin + chunk->bytes;
+    int64_t end = chunk->begin + chunk->bytes;
 
-    for (int64_t i = 0; i < batch->header.count && at < end; i++) {
-        int64_t next = at + hvd_entry_count(batch->entries[i]) * size;
+    while (walk->number < batch->header.count && walk->at < end) {
+        const struct hvd_entry *entry = batch->entries[walk->number++];
+        int64_t at = walk->at, next = at + hvd_entry_count(entry) * size;
         int64_t from = at > chunk->begin ? at : chunk->begin;
         int64_t to = next < end ? next : end;
-        struct common common = {.config = config,
-                                .entry = batch->entries[i],
-                                .in_entry = (from - at) / size * entry_size,
-                                .in_chunk = from - chunk->begin,
-                                .bytes = to - from};
 
-        if (common.bytes > 0) {
-            see(&common, chunk->memory, steps);
+        walk->at = next;
+        if (to > from && entry->is_zeros == walk->is_zeros) {
+            *piece = (struct piece){.entry = entry,
+                                    .in_entry = (from - at) / size * entry_size,
+                                    .memory = chunk->memory + (from - chunk->begin),
+                                    .bytes = to - from};
+            return true;
         }
-        at = next;
     }
+    return false;
+}
+
+/* --- moves --- */
+
+/* Makes the move of a piece in one direction, without kind and count. */
+typedef struct hvd_gpu_step make_move(const struct hvd_gpu_pipeline_config *config,
+                                      const struct piece *piece);
+
+static struct hvd_gpu_step make_move_in(const struct hvd_gpu_pipeline_config *config,
+                                        const struct piece *piece)
+{
+    return (struct hvd_gpu_step){.from =
+                                     (const char *)piece->entry->input + piece->in_entry,
+                                 .to = piece->memory,
+                                 .dtype = piece->entry->descriptor.dtype,
+                                 .to_dtype = config->descriptor.dtype,
+                                 .factor = config->before};
+}
+
+static struct hvd_gpu_step make_move_out(const struct hvd_gpu_pipeline_config *config,
+                                         const struct piece *piece)
+{
+    return (struct hvd_gpu_step){.from = piece->memory,
+                                 .to = (char *)piece->entry->output + piece->in_entry,
+                                 .dtype = config->descriptor.dtype,
+                                 .to_dtype = piece->entry->descriptor.dtype,
+                                 .factor = config->after,
+                                 .divisor = config->divisor};
 }
 
 /* From this size on, a piece that goes to or from host memory is copied by the GPU's copy
@@ -71,137 +104,88 @@ static bool is_plain(const struct hvd_gpu_step *move)
 }
 
 /* Whether this piece is copied by itself, not by a kernel together with others. */
-static bool is_copied(const struct common *common, const struct hvd_gpu_step *move)
+static bool is_copied(const struct hvd_gpu_pipeline_config *config,
+                      const struct piece *piece, const struct hvd_gpu_step *move)
 {
-    const struct hvd_gpu_pipeline_config *config = common->config;
     const struct hvd_gpu_pool *pool = config->gpu->pool;
 
     return is_plain(move) && (pool->module->no_kernels(pool->device) != NULL ||
-                              (config->comm == NULL && common->bytes >= copied_bytes));
+                              (config->comm == NULL && piece->bytes >= copied_bytes));
 }
 
-static void add_copied(const struct common *common, struct hvd_gpu_step move,
-                       struct hvd_gpu_steps *steps)
+static void add_move(const struct hvd_gpu_pipeline_config *config,
+                     const struct piece *piece, struct hvd_gpu_step move,
+                     struct hvd_gpu_steps *steps)
 {
-    if (is_copied(common, &move)) {
-        hvd_gpu_steps_add_copy(steps, move.from, move.to, common->bytes);
-    }
-}
-
-static void add_moved(const struct common *common, struct hvd_gpu_step move,
-                      struct hvd_gpu_steps *steps)
-{
-    if (is_copied(common, &move)) {
-        return;
-    }
     move.kind = HVD_GPU_MOVE;
     if (is_plain(&move)) {
         move.dtype = move.to_dtype = HVD_UINT8;
-        move.count = common->bytes;
+        move.count = piece->bytes;
     } else {
-        move.count =
-            common->bytes / (int64_t)hvd_dtype_bytes(common->config->descriptor.dtype);
+        move.count = piece->bytes / (int64_t)hvd_dtype_bytes(config->descriptor.dtype);
     }
     hvd_gpu_steps_add(steps, &move);
 }
 
-static struct hvd_gpu_step make_move_in(const struct common *common, char *memory)
+/* Adds first the copies, then the moves, which are launched together because nothing is
+ * in between. */
+static void add_moves(const struct hvd_gpu_pipeline_config *config,
+                      const struct hvd_gpu_chunk *chunk, make_move *make,
+                      struct hvd_gpu_steps *steps)
 {
-    const struct hvd_entry *entry = common->entry;
+    struct piece piece;
 
-    return (struct hvd_gpu_step){.from = (const char *)entry->input + common->in_entry,
-                                 .to = memory + common->in_chunk,
-                                 .dtype = entry->descriptor.dtype,
-                                 .to_dtype = common->config->descriptor.dtype,
-                                 .factor = common->config->before};
-}
+    for (struct piece_walk walk = {0}; next_piece(config, chunk, &walk, &piece);) {
+        const struct hvd_gpu_step move = make(config, &piece);
 
-static void copy_in(const struct common *common, char *memory,
-                    struct hvd_gpu_steps *steps)
-{
-    if (!common->entry->is_zeros) {
-        add_copied(common, make_move_in(common, memory), steps);
+        if (is_copied(config, &piece, &move)) {
+            hvd_gpu_steps_add_copy(steps, move.from, move.to, piece.bytes);
+        }
     }
-}
+    for (struct piece_walk walk = {0}; next_piece(config, chunk, &walk, &piece);) {
+        const struct hvd_gpu_step move = make(config, &piece);
 
-static void move_in(const struct common *common, char *memory,
-                    struct hvd_gpu_steps *steps)
-{
-    if (!common->entry->is_zeros) {
-        add_moved(common, make_move_in(common, memory), steps);
-    }
-}
-
-static struct hvd_gpu_step make_move_out(const struct common *common, char *memory)
-{
-    const struct hvd_entry *entry = common->entry;
-
-    return (struct hvd_gpu_step){.from = memory + common->in_chunk,
-                                 .to = (char *)entry->output + common->in_entry,
-                                 .dtype = common->config->descriptor.dtype,
-                                 .to_dtype = entry->descriptor.dtype,
-                                 .factor = common->config->after,
-                                 .divisor = common->config->divisor};
-}
-
-static void copy_out(const struct common *common, char *memory,
-                     struct hvd_gpu_steps *steps)
-{
-    if (!common->entry->is_zeros) {
-        add_copied(common, make_move_out(common, memory), steps);
-    }
-}
-
-static void move_out(const struct common *common, char *memory,
-                     struct hvd_gpu_steps *steps)
-{
-    if (!common->entry->is_zeros) {
-        add_moved(common, make_move_out(common, memory), steps);
+        if (!is_copied(config, &piece, &move)) {
+            add_move(config, &piece, move, steps);
+        }
     }
 }
 
 void hvd_gpu_chunk_move_in(const struct hvd_gpu_pipeline_config *config,
                            const struct hvd_gpu_chunk *chunk, struct hvd_gpu_steps *steps)
 {
-    walk_chunk(config, chunk, copy_in, steps);
-    walk_chunk(config, chunk, move_in, steps);
+    add_moves(config, chunk, make_move_in, steps);
 }
 
 void hvd_gpu_chunk_move_out(const struct hvd_gpu_pipeline_config *config,
                             const struct hvd_gpu_chunk *chunk,
                             struct hvd_gpu_steps *steps)
 {
-    walk_chunk(config, chunk, copy_out, steps);
-    walk_chunk(config, chunk, move_out, steps);
+    add_moves(config, chunk, make_move_out, steps);
 }
 
-static void zero_on_device(const struct common *common, char *memory,
-                           struct hvd_gpu_steps *steps)
-{
-    if (common->entry->is_zeros) {
-        hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
-                                                        .to = memory + common->in_chunk,
-                                                        .count = common->bytes});
-    }
-}
-
-static void zero_on_host(const struct common *common, char *memory,
-                         struct hvd_gpu_steps *steps)
-{
-    (void)steps;
-    if (common->entry->is_zeros) {
-        memset(memory + common->in_chunk, 0, (size_t)common->bytes);
-    }
-}
+/* --- zeros --- */
 
 void hvd_gpu_chunk_zero(const struct hvd_gpu_pipeline_config *config,
                         const struct hvd_gpu_chunk *chunk, struct hvd_gpu_steps *steps)
 {
-    walk_chunk(config, chunk, zero_on_device, steps);
+    struct piece piece;
+
+    for (struct piece_walk walk = {.is_zeros = true};
+         next_piece(config, chunk, &walk, &piece);) {
+        hvd_gpu_steps_add(steps, &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
+                                                        .to = piece.memory,
+                                                        .count = piece.bytes});
+    }
 }
 
 void hvd_gpu_chunk_zero_now(const struct hvd_gpu_pipeline_config *config,
                             const struct hvd_gpu_chunk *chunk)
 {
-    walk_chunk(config, chunk, zero_on_host, NULL);
+    struct piece piece;
+
+    for (struct piece_walk walk = {.is_zeros = true};
+         next_piece(config, chunk, &walk, &piece);) {
+        memset(piece.memory, 0, (size_t)piece.bytes);
+    }
 }
