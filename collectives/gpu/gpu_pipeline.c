@@ -80,6 +80,11 @@ static int64_t round_up(int64_t bytes, int64_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
+static int64_t least_of(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
 int64_t hvd_gpu_pipeline_shard_bytes(const struct hvd_team *team)
 {
     return (int64_t)(most_slots * team->geometry.slot_bytes);
@@ -115,11 +120,6 @@ static int open_directs(struct hvd_gpu_pipeline *pipeline, int64_t places,
                                        &pipeline->directs[i], err);
     }
     return status;
-}
-
-static int64_t least_of(int64_t one, int64_t other)
-{
-    return one < other ? one : other;
 }
 
 static int take_buffers(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
@@ -171,7 +171,7 @@ int hvd_gpu_pipeline_create(const struct hvd_gpu_pipeline_config *config,
     return 0;
 }
 
-/* --- a chunk --- */
+/* --- a chunk and its jobs --- */
 
 static struct chunk chunk_of(struct hvd_gpu_pipeline *pipeline, int64_t number)
 {
@@ -203,30 +203,11 @@ static struct chunk chunk_of(struct hvd_gpu_pipeline *pipeline, int64_t number)
     return chunk;
 }
 
-/* --- steps --- */
-
 static void add_follow(struct hvd_gpu_steps *steps, const struct hvd_gpu_job *job)
 {
     hvd_gpu_steps_add(
         steps, &(struct hvd_gpu_step){.kind = HVD_GPU_FOLLOW, .event = job->mark->event});
 }
-
-static void add_collective(const struct hvd_gpu_pipeline *pipeline,
-                           const struct chunk *chunk, bool scatters,
-                           struct hvd_gpu_steps *steps)
-{
-    struct hvd_gpu_step step = pipeline->config.reduce_step;
-
-    step.kind = scatters ? HVD_GPU_REDUCESCATTER : HVD_GPU_ALLGATHER;
-    step.from = scatters ? chunk->whole.memory : chunk->shard;
-    step.to = scatters ? chunk->shard : chunk->whole.memory;
-    step.count = chunk->shard_bytes / (int64_t)hvd_dtype_bytes(step.dtype);
-    if (step.count > 0) {
-        hvd_gpu_steps_add(steps, &step);
-    }
-}
-
-/* --- a chunk --- */
 
 /* Makes the job of the first chunk wait for the input on the caller's streams. Later
  * chunks come after it on the same queue. */
@@ -260,7 +241,7 @@ static bool is_last(const struct hvd_gpu_pipeline *pipeline)
     return pipeline->added == pipeline->count - 1;
 }
 
-/* --- on the COLLECT queue --- */
+/* --- reduce and gather, on the COLLECT queue --- */
 
 /* One launch of NCCL. */
 struct turn {
@@ -307,6 +288,21 @@ static void unpack_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number,
     const struct chunk chunk = chunk_of(pipeline, number);
 
     hvd_gpu_chunk_move_out(&pipeline->config, &chunk.whole, steps);
+}
+
+static void add_collective(const struct hvd_gpu_pipeline *pipeline,
+                           const struct chunk *chunk, bool scatters,
+                           struct hvd_gpu_steps *steps)
+{
+    struct hvd_gpu_step step = pipeline->config.reduce_step;
+
+    step.kind = scatters ? HVD_GPU_REDUCESCATTER : HVD_GPU_ALLGATHER;
+    step.from = scatters ? chunk->whole.memory : chunk->shard;
+    step.to = scatters ? chunk->shard : chunk->whole.memory;
+    step.count = chunk->shard_bytes / (int64_t)hvd_dtype_bytes(step.dtype);
+    if (step.count > 0) {
+        hvd_gpu_steps_add(steps, &step);
+    }
 }
 
 static void add_collectives(struct hvd_gpu_pipeline *pipeline, const struct turn *turn,
@@ -374,7 +370,7 @@ static int launch_turn(struct hvd_gpu_pipeline *pipeline, const struct turn *tur
     return submit_job(pipeline, job, HVD_GPU_COLLECT, begins || ends, err);
 }
 
-/* --- on the other queues --- */
+/* --- fetch and back, on the queues IN and OUT --- */
 
 static int fetch_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                        struct hvd_error *err)
@@ -399,20 +395,6 @@ static int fetch_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *ch
     return submit_job(pipeline, job, HVD_GPU_IN, chunk->number == 0, err);
 }
 
-/* Posts the receives: other ranks may send before this rank's data is complete. */
-static void begin_direct(const struct hvd_gpu_pipeline *pipeline,
-                         const struct chunk *chunk)
-{
-    const struct hvd_gpu_direct_chunk direct_chunk = {
-        .data = chunk->shard,
-        .scratch = chunk->scratch,
-        .bytes = chunk->own_bytes,
-        .dtype = pipeline->config.descriptor.dtype,
-        .op = pipeline->config.descriptor.op};
-
-    hvd_gpu_direct_begin(chunk->direct, &direct_chunk);
-}
-
 static int copy_back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                      struct hvd_error *err)
 {
@@ -427,7 +409,21 @@ static int copy_back(struct hvd_gpu_pipeline *pipeline, const struct chunk *chun
     return submit_job(pipeline, job, HVD_GPU_OUT, is_last(pipeline), err);
 }
 
-/* --- all chunks --- */
+/* --- the window --- */
+
+/* Posts the receives: other ranks may send before this rank's data is complete. */
+static void begin_direct(const struct hvd_gpu_pipeline *pipeline,
+                         const struct chunk *chunk)
+{
+    const struct hvd_gpu_direct_chunk direct_chunk = {
+        .data = chunk->shard,
+        .scratch = chunk->scratch,
+        .bytes = chunk->own_bytes,
+        .dtype = pipeline->config.descriptor.dtype,
+        .op = pipeline->config.descriptor.op};
+
+    hvd_gpu_direct_begin(chunk->direct, &direct_chunk);
+}
 
 /* Begins the next chunk, whose reduce has been launched if there is one. */
 static int begin_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
@@ -488,6 +484,8 @@ static int return_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *c
                : begin_turn(pipeline, &turn, err);
 }
 
+/* --- add --- */
+
 /* Returns 0 when the chunk's data is ready to be summed. */
 static int await_chunk(struct hvd_gpu_pipeline *pipeline, const struct chunk *chunk,
                        struct hvd_error *err)
@@ -526,24 +524,6 @@ static int begin_adding(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err
                           err);
 }
 
-static int end_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
-{
-    struct chunk chunk = chunk_of(pipeline, pipeline->added);
-    int status;
-
-    hvd_run_destroy(pipeline->run);
-    pipeline->run = NULL;
-    if (pipeline->added == pipeline->count - 1) {
-        bool is_between = pipeline->config.team->layout->nodes > 1;
-
-        hvd_gpu_trace_host(*pipeline->config.trace,
-                           hvd_timeline_transport(HVD_KIND_ALLREDUCE, is_between));
-    }
-    status = return_chunk(pipeline, &chunk, err);
-    pipeline->added++;
-    return status;
-}
-
 /* Advances a direct chunk. Returns 0 when it is summed. */
 static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, bool *moved,
                           struct hvd_error *err)
@@ -564,8 +544,6 @@ static int exchange_chunk(struct hvd_gpu_pipeline *pipeline, int64_t number, boo
     }
     return hvd_gpu_direct_progress(chunk.direct, moved, err);
 }
-
-/* --- all chunks --- */
 
 /* Advances all direct chunks. Returns 0 when the next chunk is summed. Chunks after it
  * may be summed before it. */
@@ -608,6 +586,26 @@ static int add_chunk(struct hvd_gpu_pipeline *pipeline, int64_t *work, bool *mov
     status = hvd_run_progress(pipeline->run, work, moved);
     return status >= 0 ? status : hvd_fail(err, status, "%s", hvd_status_name(status));
 }
+
+static int end_chunk(struct hvd_gpu_pipeline *pipeline, struct hvd_error *err)
+{
+    struct chunk chunk = chunk_of(pipeline, pipeline->added);
+    int status;
+
+    hvd_run_destroy(pipeline->run);
+    pipeline->run = NULL;
+    if (is_last(pipeline)) {
+        bool is_between = pipeline->config.team->layout->nodes > 1;
+
+        hvd_gpu_trace_host(*pipeline->config.trace,
+                           hvd_timeline_transport(HVD_KIND_ALLREDUCE, is_between));
+    }
+    status = return_chunk(pipeline, &chunk, err);
+    pipeline->added++;
+    return status;
+}
+
+/* --- all chunks --- */
 
 int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
                               bool *moved, struct hvd_error *err)
