@@ -340,14 +340,11 @@ int hvd_gpu_hierarchical_pipeline(struct hvd_gpu_run *run, struct hvd_error *err
         .local_size = run->team->local_size,
         .local_rank = run->team->local_rank,
         .trace = &run->trace,
-        .reduce_step = hvd_gpu_schedule_reduce_step(&reduction, HVD_GPU_REDUCESCATTER),
+        .reduction = reduction,
         .descriptor = {.dtype = reduction.dtype,
                        .op = reduction.op,
                        .prescale = 1.0,
                        .postscale = 1.0},
-        .before = reduction.before,
-        .after = reduction.after,
-        .divisor = reduction.divisor,
     };
 
     return hvd_gpu_pipeline_create(&config, &run->pipeline, err);

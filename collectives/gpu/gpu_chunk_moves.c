@@ -40,7 +40,7 @@ static bool next_piece(const struct hvd_gpu_pipeline_config *config,
                        struct piece *piece)
 {
     const struct hvd_batch *batch = config->batch;
-    int64_t size = (int64_t)hvd_dtype_bytes(config->descriptor.dtype);
+    int64_t size = (int64_t)hvd_dtype_bytes(config->reduction.dtype);
     int64_t entry_size = (int64_t)hvd_dtype_bytes(batch->entries[0]->descriptor.dtype);
     int64_t end = chunk->begin + chunk->bytes;
 
@@ -64,30 +64,30 @@ static bool next_piece(const struct hvd_gpu_pipeline_config *config,
 
 /* --- moves --- */
 
-/* Makes the move of a piece in one direction, without kind and count. */
-typedef struct hvd_gpu_step make_move(const struct hvd_gpu_pipeline_config *config,
+/* Makes the move of a piece in one direction, without the count. */
+typedef struct hvd_gpu_step make_move(const struct hvd_gpu_reduction *reduction,
                                       const struct piece *piece);
 
-static struct hvd_gpu_step make_move_in(const struct hvd_gpu_pipeline_config *config,
+static struct hvd_gpu_step make_move_in(const struct hvd_gpu_reduction *reduction,
                                         const struct piece *piece)
 {
-    return (struct hvd_gpu_step){.from =
-                                     (const char *)piece->entry->input + piece->in_entry,
-                                 .to = piece->memory,
-                                 .dtype = piece->entry->descriptor.dtype,
-                                 .to_dtype = config->descriptor.dtype,
-                                 .factor = config->before};
+    struct hvd_gpu_step move =
+        hvd_gpu_reduction_move_in(reduction, piece->entry->descriptor.dtype);
+
+    move.from = (const char *)piece->entry->input + piece->in_entry;
+    move.to = piece->memory;
+    return move;
 }
 
-static struct hvd_gpu_step make_move_out(const struct hvd_gpu_pipeline_config *config,
+static struct hvd_gpu_step make_move_out(const struct hvd_gpu_reduction *reduction,
                                          const struct piece *piece)
 {
-    return (struct hvd_gpu_step){.from = piece->memory,
-                                 .to = (char *)piece->entry->output + piece->in_entry,
-                                 .dtype = config->descriptor.dtype,
-                                 .to_dtype = piece->entry->descriptor.dtype,
-                                 .factor = config->after,
-                                 .divisor = config->divisor};
+    struct hvd_gpu_step move =
+        hvd_gpu_reduction_move_out(reduction, piece->entry->descriptor.dtype);
+
+    move.from = piece->memory;
+    move.to = (char *)piece->entry->output + piece->in_entry;
+    return move;
 }
 
 /* From this size on, a piece that goes to or from host memory is copied by the GPU's copy
@@ -96,33 +96,26 @@ static struct hvd_gpu_step make_move_out(const struct hvd_gpu_pipeline_config *c
  * GPUs. */
 static const int64_t copied_bytes = 64 << 10;
 
-/* Whether the bytes stay as they are. */
-static bool is_plain(const struct hvd_gpu_step *move)
-{
-    return move->factor == 1.0 && move->divisor <= 1 &&
-           hvd_dtype_bytes(move->dtype) == hvd_dtype_bytes(move->to_dtype);
-}
-
 /* Whether this piece is copied by itself, not by a kernel together with others. */
 static bool is_copied(const struct hvd_gpu_pipeline_config *config,
                       const struct piece *piece, const struct hvd_gpu_step *move)
 {
     const struct hvd_gpu_pool *pool = config->gpu->pool;
 
-    return is_plain(move) && (pool->module->no_kernels(pool->device) != NULL ||
-                              (config->comm == NULL && piece->bytes >= copied_bytes));
+    return hvd_gpu_step_is_plain(move) &&
+           (pool->module->no_kernels(pool->device) != NULL ||
+            (config->comm == NULL && piece->bytes >= copied_bytes));
 }
 
 static void add_move(const struct hvd_gpu_pipeline_config *config,
                      const struct piece *piece, struct hvd_gpu_step move,
                      struct hvd_gpu_steps *steps)
 {
-    move.kind = HVD_GPU_MOVE;
-    if (is_plain(&move)) {
+    if (hvd_gpu_step_is_plain(&move)) {
         move.dtype = move.to_dtype = HVD_UINT8;
         move.count = piece->bytes;
     } else {
-        move.count = piece->bytes / (int64_t)hvd_dtype_bytes(config->descriptor.dtype);
+        move.count = piece->bytes / (int64_t)hvd_dtype_bytes(config->reduction.dtype);
     }
     hvd_gpu_steps_add(steps, &move);
 }
@@ -136,14 +129,14 @@ static void add_moves(const struct hvd_gpu_pipeline_config *config,
     struct piece piece;
 
     for (struct piece_walk walk = {0}; next_piece(config, chunk, &walk, &piece);) {
-        const struct hvd_gpu_step move = make(config, &piece);
+        const struct hvd_gpu_step move = make(&config->reduction, &piece);
 
         if (is_copied(config, &piece, &move)) {
             hvd_gpu_steps_add_copy(steps, move.from, move.to, piece.bytes);
         }
     }
     for (struct piece_walk walk = {0}; next_piece(config, chunk, &walk, &piece);) {
-        const struct hvd_gpu_step move = make(config, &piece);
+        const struct hvd_gpu_step move = make(&config->reduction, &piece);
 
         if (!is_copied(config, &piece, &move)) {
             add_move(config, &piece, move, steps);

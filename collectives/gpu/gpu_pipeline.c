@@ -294,9 +294,10 @@ static void add_collective(const struct hvd_gpu_pipeline *pipeline,
                            const struct chunk *chunk, bool scatters,
                            struct hvd_gpu_steps *steps)
 {
-    struct hvd_gpu_step step = pipeline->config.reduce_step;
+    struct hvd_gpu_step step =
+        hvd_gpu_reduction_step(&pipeline->config.reduction,
+                               scatters ? HVD_GPU_REDUCESCATTER : HVD_GPU_ALLGATHER);
 
-    step.kind = scatters ? HVD_GPU_REDUCESCATTER : HVD_GPU_ALLGATHER;
     step.from = scatters ? chunk->whole.memory : chunk->shard;
     step.to = scatters ? chunk->shard : chunk->whole.memory;
     step.count = chunk->shard_bytes / (int64_t)hvd_dtype_bytes(step.dtype);

@@ -34,7 +34,7 @@
 #ifndef HVD_GPU_PIPELINE_H
 #define HVD_GPU_PIPELINE_H
 
-#include "collectives/gpu/gpu_module.h"
+#include "collectives/gpu/gpu_reduction.h"
 #include "collectives/request/descriptor.h"
 
 struct hvd_gpu_trace;
@@ -52,17 +52,15 @@ struct hvd_gpu_pipeline_config {
     struct hvd_batch *batch; /* an allreduce; borrowed */
     /* reduces the shards; borrowed, and reserved for this pipeline */
     struct hvd_team *team;
-    /* describes the reduction of shards: dtype, op, prescale, postscale */
+    /* how kernels convert the tensors to the type of the shards and back, and how comm
+     * reduces the shards */
+    struct hvd_gpu_reduction reduction;
+    /* how the team reduces the shards: dtype, op, prescale, postscale */
     struct hvd_descriptor descriptor;
-    /* Factors applied by kernels while they convert the tensors to dtype and back. */
-    double before;
-    double after;
-    uint32_t divisor; /* applied together with `after` to integers; 0 and 1 mean none */
     struct hvd_gpu_comm *comm; /* the node's communicator, or NULL */
     bool is_direct; /* uses gpu_direct.h; requires comm */
     int local_size; /* ranks of comm; 1 without comm */
     int local_rank; /* this rank in comm */
-    struct hvd_gpu_step reduce_step; /* type, op and factor of the reduction by comm */
     struct hvd_gpu_trace **trace; /* trace of the batch; borrowed */
 };
 

@@ -160,3 +160,31 @@ hvd_gpu_reduction_of_packed(const struct hvd_gpu_reduction *reduction, bool has_
     }
     return packed;
 }
+
+struct hvd_gpu_step hvd_gpu_reduction_step(const struct hvd_gpu_reduction *reduction,
+                                           enum hvd_gpu_step_kind kind)
+{
+    return (struct hvd_gpu_step){.kind = kind,
+                                 .dtype = reduction->dtype,
+                                 .op = reduction->op,
+                                 .factor = reduction->within};
+}
+
+struct hvd_gpu_step hvd_gpu_reduction_move_in(const struct hvd_gpu_reduction *reduction,
+                                              enum hvd_dtype dtype)
+{
+    return (struct hvd_gpu_step){.kind = HVD_GPU_MOVE,
+                                 .dtype = dtype,
+                                 .to_dtype = reduction->dtype,
+                                 .factor = reduction->before};
+}
+
+struct hvd_gpu_step hvd_gpu_reduction_move_out(const struct hvd_gpu_reduction *reduction,
+                                               enum hvd_dtype dtype)
+{
+    return (struct hvd_gpu_step){.kind = HVD_GPU_MOVE,
+                                 .dtype = reduction->dtype,
+                                 .to_dtype = dtype,
+                                 .factor = reduction->after,
+                                 .divisor = reduction->divisor};
+}

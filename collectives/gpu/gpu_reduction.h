@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 
+#include "collectives/gpu/gpu_module.h"
 #include "collectives/request/descriptor.h"
 
 struct hvd_gpu_reduction {
@@ -35,5 +36,14 @@ bool hvd_gpu_reduction_find(const struct hvd_descriptor *descriptor, int size,
  */
 struct hvd_gpu_reduction
 hvd_gpu_reduction_of_packed(const struct hvd_gpu_reduction *reduction, bool has_kernels);
+
+/* Return steps of the reduction, without addresses and count: a collective of NCCL; a
+ * move of tensors of type `dtype` to NCCL's type, and a move of the results back. */
+struct hvd_gpu_step hvd_gpu_reduction_step(const struct hvd_gpu_reduction *reduction,
+                                           enum hvd_gpu_step_kind kind);
+struct hvd_gpu_step hvd_gpu_reduction_move_in(const struct hvd_gpu_reduction *reduction,
+                                              enum hvd_dtype dtype);
+struct hvd_gpu_step hvd_gpu_reduction_move_out(const struct hvd_gpu_reduction *reduction,
+                                               enum hvd_dtype dtype);
 
 #endif

@@ -50,10 +50,8 @@ static void add_move(const struct hvd_gpu_schedule *schedule, struct hvd_gpu_ste
                      int64_t bytes, struct hvd_gpu_steps *steps)
 {
     size_t size = hvd_dtype_bytes(schedule->entries[0]->descriptor.dtype);
-    bool is_plain = move.factor == 1.0 && move.divisor <= 1 &&
-                    hvd_dtype_bytes(move.dtype) == hvd_dtype_bytes(move.to_dtype);
+    bool is_plain = hvd_gpu_step_is_plain(&move);
 
-    move.kind = HVD_GPU_MOVE;
     move.count = bytes / (int64_t)size;
     if (is_plain) {
         move.kind = schedule->has_kernels ? HVD_GPU_MOVE
@@ -72,12 +70,11 @@ static void add_move_in(const struct hvd_gpu_schedule *schedule,
                         const struct hvd_gpu_reduction *reduction, const void *from,
                         void *to, int64_t bytes, struct hvd_gpu_steps *steps)
 {
-    const struct hvd_gpu_step move = {.from = from,
-                                      .to = to,
-                                      .dtype = schedule->entries[0]->descriptor.dtype,
-                                      .to_dtype = reduction->dtype,
-                                      .factor = reduction->before};
+    struct hvd_gpu_step move =
+        hvd_gpu_reduction_move_in(reduction, schedule->entries[0]->descriptor.dtype);
 
+    move.from = from;
+    move.to = to;
     add_move(schedule, move, bytes, steps);
 }
 
@@ -86,13 +83,11 @@ static void add_move_out(const struct hvd_gpu_schedule *schedule,
                          const struct hvd_gpu_reduction *reduction, const void *from,
                          void *to, int64_t bytes, struct hvd_gpu_steps *steps)
 {
-    const struct hvd_gpu_step move = {.from = from,
-                                      .to = to,
-                                      .dtype = reduction->dtype,
-                                      .to_dtype = schedule->entries[0]->descriptor.dtype,
-                                      .factor = reduction->after,
-                                      .divisor = reduction->divisor};
+    struct hvd_gpu_step move =
+        hvd_gpu_reduction_move_out(reduction, schedule->entries[0]->descriptor.dtype);
 
+    move.from = from;
+    move.to = to;
     add_move(schedule, move, bytes, steps);
 }
 
@@ -256,20 +251,10 @@ static void move_out(const struct hvd_gpu_schedule *schedule,
     }
 }
 
-struct hvd_gpu_step
-hvd_gpu_schedule_reduce_step(const struct hvd_gpu_reduction *reduction,
-                             enum hvd_gpu_step_kind kind)
-{
-    return (struct hvd_gpu_step){.kind = kind,
-                                 .dtype = reduction->dtype,
-                                 .op = reduction->op,
-                                 .factor = reduction->within};
-}
-
 static void add_allreduce(const struct hvd_gpu_reduction *reduction, const void *from,
                           void *to, size_t bytes, struct hvd_gpu_steps *steps)
 {
-    struct hvd_gpu_step step = hvd_gpu_schedule_reduce_step(reduction, HVD_GPU_ALLREDUCE);
+    struct hvd_gpu_step step = hvd_gpu_reduction_step(reduction, HVD_GPU_ALLREDUCE);
 
     step.from = from;
     step.to = to;
@@ -348,7 +333,7 @@ static void add_slices(const struct hvd_gpu_schedule *schedule,
 {
     const struct hvd_entry *entry = schedule->entries[0];
     bool is_even = entry->descriptor.shape[0] % schedule->size == 0;
-    struct hvd_gpu_step step = hvd_gpu_schedule_reduce_step(
+    struct hvd_gpu_step step = hvd_gpu_reduction_step(
         reduction, is_even ? HVD_GPU_REDUCESCATTER : HVD_GPU_REDUCE);
     int last = is_even ? 1 : schedule->size;
 
@@ -409,7 +394,7 @@ static void schedule_reduce(const struct hvd_gpu_schedule *schedule,
 {
     const struct hvd_gpu_reduction reduction = reduction_of(schedule);
     const struct hvd_entry *entry = schedule->entries[0];
-    struct hvd_gpu_step step = hvd_gpu_schedule_reduce_step(&reduction, HVD_GPU_REDUCE);
+    struct hvd_gpu_step step = hvd_gpu_reduction_step(&reduction, HVD_GPU_REDUCE);
     bool is_root = schedule->rank == schedule->root;
 
     step.peer = schedule->root;

@@ -47,11 +47,6 @@ struct hvd_gpu_schedule {
 bool hvd_gpu_schedule_fits(const struct hvd_descriptor *descriptor, int size,
                            int nccl_version, bool all_have_kernels);
 
-/* Makes a reduction step, without addresses and count. */
-struct hvd_gpu_step
-hvd_gpu_schedule_reduce_step(const struct hvd_gpu_reduction *reduction,
-                             enum hvd_gpu_step_kind kind);
-
 /* pack_bytes returns the device memory needed for packed or converted tensors of an
  * allreduce, which is the same on all ranks. scratch_bytes returns the rest. */
 size_t hvd_gpu_schedule_pack_bytes(const struct hvd_gpu_schedule *schedule);

@@ -244,13 +244,13 @@ int hvd_gpu_staging_return(struct hvd_gpu_run *run, struct hvd_error *err)
 
 int hvd_gpu_staging_pipeline(struct hvd_gpu_run *run, struct hvd_error *err)
 {
+    const struct hvd_descriptor *descriptor = &run->batch->entries[0]->descriptor;
     const struct hvd_gpu_pipeline_config config = {
         .gpu = run->gpu,
         .batch = run->batch,
         .team = run->team,
-        .descriptor = run->batch->entries[0]->descriptor,
-        .before = 1.0,
-        .after = 1.0,
+        .reduction = {.dtype = descriptor->dtype, .before = 1.0, .after = 1.0},
+        .descriptor = *descriptor,
         .local_size = 1,
         .trace = &run->trace,
     };

@@ -64,6 +64,12 @@ void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void 
     }
 }
 
+bool hvd_gpu_step_is_plain(const struct hvd_gpu_step *move)
+{
+    return move->factor == 1.0 && move->divisor <= 1 &&
+           hvd_dtype_bytes(move->dtype) == hvd_dtype_bytes(move->to_dtype);
+}
+
 void hvd_gpu_steps_add_poison(struct hvd_gpu_steps *steps, enum hvd_dtype dtype, void *to,
                               int64_t bytes)
 {

@@ -26,6 +26,9 @@ void hvd_gpu_steps_add_kind(struct hvd_gpu_steps *steps, enum hvd_gpu_step_kind 
 void hvd_gpu_steps_add_copy(struct hvd_gpu_steps *steps, const void *from, void *to,
                             int64_t bytes);
 
+/* Whether a move leaves all bits as they are, so that a copy can replace it. */
+bool hvd_gpu_step_is_plain(const struct hvd_gpu_step *move);
+
 /* Adds an HVD_GPU_POISON step for the result of a collective if the type is a float. */
 void hvd_gpu_steps_add_poison(struct hvd_gpu_steps *steps, enum hvd_dtype dtype, void *to,
                               int64_t bytes);
