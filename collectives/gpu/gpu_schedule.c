@@ -417,54 +417,7 @@ static void schedule_reduce(const struct hvd_gpu_schedule *schedule,
     }
 }
 
-static size_t reduce_pack(const struct hvd_gpu_schedule *schedule)
-{
-    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
-
-    return align_up(packed_bytes(schedule, &reduction), alignment);
-}
-
-static size_t reduce_scratch(const struct hvd_gpu_schedule *schedule)
-{
-    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
-
-    switch (schedule->kind) {
-    case HVD_KIND_REDUCESCATTER:
-        return reducescatter_scratch(schedule, &reduction);
-    case HVD_KIND_REDUCE:
-        return rooted_reduce_scratch(schedule, &reduction);
-    default:
-        return allreduce_scratch(schedule, &reduction);
-    }
-}
-
-/* --- all collectives --- */
-
-static bool is_reduction(enum hvd_kind kind)
-{
-    return kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM ||
-           kind == HVD_KIND_REDUCESCATTER || kind == HVD_KIND_REDUCE;
-}
-
-bool hvd_gpu_schedule_fits(const struct hvd_descriptor *descriptor, int size,
-                           int nccl_version, bool all_have_kernels)
-{
-    struct hvd_gpu_reduction reduction;
-
-    return !is_reduction(descriptor->kind) ||
-           hvd_gpu_reduction_find(descriptor, size, nccl_version, all_have_kernels,
-                                  &reduction);
-}
-
-size_t hvd_gpu_schedule_scratch_bytes(const struct hvd_gpu_schedule *schedule)
-{
-    return is_reduction(schedule->kind) ? reduce_scratch(schedule) : 0;
-}
-
-size_t hvd_gpu_schedule_pack_bytes(const struct hvd_gpu_schedule *schedule)
-{
-    return schedule->kind == HVD_KIND_ALLREDUCE ? reduce_pack(schedule) : 0;
-}
+/* --- broadcast and allgather --- */
 
 static void schedule_broadcast(const struct hvd_gpu_schedule *schedule,
                                struct hvd_gpu_steps *steps)
@@ -527,8 +480,10 @@ static void schedule_allgather(const struct hvd_gpu_schedule *schedule,
     hvd_gpu_steps_add_kind(steps, HVD_GPU_GROUP_END);
 }
 
-/* --- blocks between ranks: empty ones are left out; a rank copies its block for itself
- * --- */
+/* --- alltoall, gather and scatter --- */
+
+/* These send blocks from rank to rank. Empty blocks are left out, and a rank copies its
+ * block for itself. */
 
 static void add_send(const struct hvd_gpu_schedule *schedule, const void *from,
                      int64_t bytes, int peer, struct hvd_gpu_steps *steps)
@@ -626,7 +581,54 @@ static void schedule_scatter(const struct hvd_gpu_schedule *schedule,
     }
 }
 
-/* --- all --- */
+/* --- all collectives --- */
+
+static bool is_reduction(enum hvd_kind kind)
+{
+    return kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM ||
+           kind == HVD_KIND_REDUCESCATTER || kind == HVD_KIND_REDUCE;
+}
+
+bool hvd_gpu_schedule_fits(const struct hvd_descriptor *descriptor, int size,
+                           int nccl_version, bool all_have_kernels)
+{
+    struct hvd_gpu_reduction reduction;
+
+    return !is_reduction(descriptor->kind) ||
+           hvd_gpu_reduction_find(descriptor, size, nccl_version, all_have_kernels,
+                                  &reduction);
+}
+
+static size_t reduce_pack(const struct hvd_gpu_schedule *schedule)
+{
+    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
+
+    return align_up(packed_bytes(schedule, &reduction), alignment);
+}
+
+static size_t reduce_scratch(const struct hvd_gpu_schedule *schedule)
+{
+    const struct hvd_gpu_reduction reduction = reduction_of(schedule);
+
+    switch (schedule->kind) {
+    case HVD_KIND_REDUCESCATTER:
+        return reducescatter_scratch(schedule, &reduction);
+    case HVD_KIND_REDUCE:
+        return rooted_reduce_scratch(schedule, &reduction);
+    default:
+        return allreduce_scratch(schedule, &reduction);
+    }
+}
+
+size_t hvd_gpu_schedule_scratch_bytes(const struct hvd_gpu_schedule *schedule)
+{
+    return is_reduction(schedule->kind) ? reduce_scratch(schedule) : 0;
+}
+
+size_t hvd_gpu_schedule_pack_bytes(const struct hvd_gpu_schedule *schedule)
+{
+    return schedule->kind == HVD_KIND_ALLREDUCE ? reduce_pack(schedule) : 0;
+}
 
 /* Bytes of the result on this rank. */
 static int64_t result_bytes(const struct hvd_gpu_schedule *schedule,
