@@ -244,7 +244,7 @@ static int decide_way(struct hvd_gpu_run *run,
             status = hvd_gpu_packing_reserve(run, err);
         }
         if (status == 0) {
-            status = hvd_gpu_algorithm_agree(run, rendezvous, err);
+            status = hvd_gpu_candidates_agree(run, rendezvous, err);
         }
     } else {
         hvd_gpu_log_unused_direct(run, rendezvous, obstacle);

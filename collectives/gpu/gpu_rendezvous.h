@@ -34,11 +34,11 @@ struct hvd_gpu_rendezvous {
  * not. */
 const char *hvd_gpu_hierarchical_obstacle(const struct hvd_team *team);
 
-/* For a set that uses NCCL: chooses the algorithms between nodes, and creates what they
- * need in run->set. */
-int hvd_gpu_algorithm_agree(struct hvd_gpu_run *run,
-                            const struct hvd_gpu_rendezvous *rendezvous,
-                            struct hvd_error *err);
+/* For a set that uses NCCL: finds the algorithms between nodes that it may use, and
+ * creates what they need in run->set. */
+int hvd_gpu_candidates_agree(struct hvd_gpu_run *run,
+                             const struct hvd_gpu_rendezvous *rendezvous,
+                             struct hvd_error *err);
 
 /* Logs why HVD_GPU_DIRECT=on, if a rank has set it, has no effect on this set. */
 void hvd_gpu_log_unused_direct(const struct hvd_gpu_run *run,
