@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "gpu_binding/base/env.h"
+#include "gpu_binding/base/env_names.h" /* made from env.h by meson.build */
 
 #define LENGTH(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -26,50 +27,17 @@ enum {
  * known one. */
 static const int most_typos = 3;
 
-struct variable {
+/* Variables of Horovod that have no effect. */
+static const struct {
     const char *name;
-    /* why it has no effect; NULL: it has one, or another program reads it */
-    const char *instead;
-};
-
-static const struct variable variables[] = {
-    {HVD_ENV_RANK, NULL},
-    {HVD_ENV_SIZE, NULL},
-    {HVD_ENV_LOCAL_RANK, NULL},
-    {HVD_ENV_LOCAL_SIZE, NULL},
-    {HVD_ENV_CROSS_RANK, NULL},
-    {HVD_ENV_CROSS_SIZE, NULL},
-    {HVD_ENV_HOSTNAME, NULL},
-    {HVD_ENV_LOG_LEVEL, NULL},
-    {HVD_ENV_LOG_HIDE_TIME, NULL},
-    {HVD_ENV_FUSION_THRESHOLD, NULL},
-    {HVD_ENV_CYCLE_TIME, NULL},
-    {HVD_ENV_CACHE_CAPACITY, NULL},
-    {HVD_ENV_DISABLE_GROUP_FUSION, NULL},
-    {HVD_ENV_DYNAMIC_SETS, NULL},
-    {HVD_ENV_THREAD_AFFINITY, NULL},
-    {HVD_ENV_AUTOTUNE, NULL},
-    {HVD_ENV_AUTOTUNE_LOG, NULL},
-    {HVD_ENV_AUTOTUNE_WARMUP, NULL},
-    {HVD_ENV_AUTOTUNE_STEPS, NULL},
-    {HVD_ENV_AUTOTUNE_SAMPLES, NULL},
-    {HVD_ENV_AUTOTUNE_NOISE, NULL},
-    {HVD_ENV_TIMELINE, NULL},
-    {HVD_ENV_TIMELINE_MARK_CYCLES, NULL},
-    {HVD_ENV_STALL_CHECK_DISABLE, NULL},
-    {HVD_ENV_STALL_WARNING, NULL},
-    {HVD_ENV_STALL_SHUTDOWN, NULL},
-    {HVD_ENV_GLOO_IFACE, NULL},
-    {HVD_ENV_GLOO_TIMEOUT, NULL},
-    {HVD_ENV_HIERARCHICAL_ALLREDUCE, NULL},
+    const char *reason;
+} without_effect[] = {
     {HVD_ENV_HIERARCHICAL_ALLGATHER, OWN_WAYS},
-    {HVD_ENV_TORUS_ALLREDUCE, NULL},
     {HVD_ENV_NCCL_STREAMS, "hvd launches NCCL on one stream of each GPU"},
     {HVD_ENV_BATCH_COPIES,
      "hvd moves small GPU tensors together wherever it has kernels"},
     {HVD_ENV_ASYNC_COMPLETION, "the framework's stream always waits by an event"},
     {HVD_ENV_XLA_OPS, "hvd has no operations for XLA"},
-    {HVD_ENV_DISABLE_NVTX, NULL},
     {HVD_ENV_CONTROLLER, "hvd has only one controller"},
     {HVD_ENV_CPU_OPERATIONS, "hvd has only operations of its own"},
     {HVD_ENV_CCL_CACHE, "hvd does not use oneCCL"},
@@ -78,36 +46,17 @@ static const struct variable variables[] = {
     {HVD_ENV_RENDEZVOUS_ADDR, NO_GLOO},
     {HVD_ENV_RENDEZVOUS_PORT, NO_GLOO},
     {HVD_ENV_HOROVOD_START_TIMEOUT, HVD_ENV_START_TIMEOUT " sets how long init waits"},
-    {HVD_ENV_MIXED_GPU, NULL},
-    {HVD_ENV_CMAKE, NULL},
-    {HVD_ENV_DEBUG, NULL},
-    {HVD_ENV_SKIP_COMPILE, NULL},
-    {HVD_ENV_LOCAL_VERSION, NULL},
-    {HVD_ENV_TEST_GPU, NULL},
-    {HVD_ENV_MIXED_INSTALL, NULL},
 };
 
-static const char *const families[] = {
-    HVD_ENV_FAMILY_BUILD, HVD_ENV_FAMILY_WITH,    HVD_ENV_FAMILY_GPU,
-    HVD_ENV_FAMILY_CUDA,  HVD_ENV_FAMILY_ROCM,    HVD_ENV_FAMILY_NCCL,
-    HVD_ENV_FAMILY_SPARK, HVD_ENV_FAMILY_ELASTIC,
-};
+/* All of Horovod's variables, also those that other programs read. */
+static const char *const horovod_names[] = {HVD_ENV_HOROVOD_NAMES};
+
+static const char *const families[] = {HVD_ENV_FAMILIES};
 
 /* hvd's own settings. Other names with their prefix may belong to scripts. */
 static const char own_prefix[] = "HVD_";
 
-static const char *const own_settings[] = {
-    HVD_ENV_START_TIMEOUT,    HVD_ENV_START_BY,        HVD_ENV_IFACE,
-    HVD_ENV_PORT_RANGE,       HVD_ENV_SECRET,          HVD_ENV_NET,
-    HVD_ENV_NET_SECURITY,     HVD_ENV_MEMORY_LIMIT,    HVD_ENV_SINGLE_COPY,
-    HVD_ENV_REQUEUE,          HVD_ENV_TUNE_TABLE,      HVD_ENV_REPORT,
-    HVD_ENV_METRICS,          HVD_ENV_STACKS,          HVD_ENV_TIMELINE_RANKS,
-    HVD_ENV_CHECK_PARAMETERS, HVD_ENV_CHECK_AVERAGING, HVD_ENV_NCCL_FILES,
-    HVD_ENV_GPU_PATH,         HVD_ENV_GPU_ALLREDUCE,   HVD_ENV_GPU_DIRECT,
-    HVD_ENV_GPU_PACK_BELOW,   HVD_ENV_NCCL_WINDOWS,    HVD_ENV_GPU_MODULE,
-    HVD_ENV_UCX_MODULE,       HVD_ENV_NCCL_LIBRARY,    HVD_ENV_LIBRARY,
-    HVD_ENV_BOOT_HELPER,      HVD_ENV_RENDEZVOUS,      HVD_ENV_STORE,
-};
+static const char *const own_settings[] = {HVD_ENV_OWN_SETTINGS};
 
 static bool begins_with(const char *text, const char *beginning)
 {
@@ -124,11 +73,22 @@ static bool is_of_family(const char *name)
     return false;
 }
 
-static const struct variable *find_variable(const char *name)
+static bool is_known(const char *name)
 {
-    for (size_t i = 0; i < LENGTH(variables); i++) {
-        if (strcmp(variables[i].name, name) == 0) {
-            return &variables[i];
+    for (size_t i = 0; i < LENGTH(horovod_names); i++) {
+        if (strcmp(horovod_names[i], name) == 0) {
+            return true;
+        }
+    }
+    return is_of_family(name);
+}
+
+/* Returns why a variable has no effect; NULL: it has one, or is unknown. */
+static const char *find_reason(const char *name)
+{
+    for (size_t i = 0; i < LENGTH(without_effect); i++) {
+        if (strcmp(without_effect[i].name, name) == 0) {
+            return without_effect[i].reason;
         }
     }
     return NULL;
@@ -170,8 +130,8 @@ static const char *nearest_name(const char *name)
     const char *found = NULL;
     int fewest = most_typos + 1;
 
-    for (size_t i = 0; i < LENGTH(variables); i++) {
-        const char *known = variables[i].name;
+    for (size_t i = 0; i < LENGTH(horovod_names); i++) {
+        const char *known = horovod_names[i];
         int typos = edit_distance(name, known);
 
         if (begins_with(name, known) || begins_with(known, name)) {
@@ -192,17 +152,12 @@ static bool asks_for_nothing(const char *value)
 
 static void check_one(const char *name, const char *value, enum hvd_log_level level)
 {
-    const struct variable *variable = find_variable(name);
-    const char *meant;
+    const char *reason = find_reason(name), *meant;
 
-    if (variable != NULL) {
-        if (variable->instead != NULL && !asks_for_nothing(value)) {
-            hvd_log(HVD_LOG_INFO, "%s=%.64s has no effect: %s", name, value,
-                    variable->instead);
-        }
-        return;
+    if (reason != NULL && !asks_for_nothing(value)) {
+        hvd_log(HVD_LOG_INFO, "%s=%.64s has no effect: %s", name, value, reason);
     }
-    if (is_of_family(name)) {
+    if (is_known(name)) {
         return;
     }
     meant = nearest_name(name);

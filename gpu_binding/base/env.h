@@ -2,7 +2,9 @@
 /* Every environment variable that hvd reads or writes: name, meaning, default. The C
  * sources take the names from here. contrib/docs/variables.py makes
  * contrib/docs/variables.md of this file: a line "--- TITLE ---" begins a section, and a
- * comment explains the names below it. A FAMILY is a prefix of names. */
+ * comment explains the names below it. A FAMILY is a prefix of names. meson.build makes
+ * env_names.h of it, by which hvd_init finds misspelled names: the settings of hvd end at
+ * "Set for each rank". */
 #ifndef HVD_ENV_H
 #define HVD_ENV_H
 

@@ -54,11 +54,6 @@ def check_variables():
               for name in re.findall(r"environ\b[^\n']*'([A-Z][A-Z0-9_]+)'", read(path))}
     unknown = sorted(f'{path}: {name}' for name, path in python if name not in known)
     report(not unknown, 'env.h has every variable that the Python package reads', '\n'.join(unknown))
-    settings = header[:header.index('/* --- Set for each rank ---')]
-    known = read('collectives', 'core', 'variables.c')
-    unknown = [macro for macro in re.findall(r'#define (HVD_ENV_\w+) "HVD_', settings)
-               if not re.search(rf'\b{macro}\b', known)]
-    report(not unknown, 'hvd.init() knows every setting of hvd, to suggest it', '\n'.join(unknown))
 
 
 def anchors(text):
