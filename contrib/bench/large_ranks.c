@@ -246,17 +246,25 @@ static bool sum_at_root(void)
            (job.rank != root || is_sum(job.output, 0, job.bytes));
 }
 
+/* Returns where a rank's share of a reducescatter or scatter begins: the first ranks get
+ * one byte more than the others. */
+static int64_t share_begin(int rank)
+{
+    const int64_t each = job.bytes / job.size, more = job.bytes % job.size;
+
+    return rank * each + (rank < more ? rank : more);
+}
+
 static bool scatter_sums(void)
 {
     struct hvd_tensor tensor = tensor_of("reducescatter", &job.bytes, job.output);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
-    const int64_t each = job.bytes / job.size, more = job.bytes % job.size;
-    const int64_t from = job.rank * each + (job.rank < more ? job.rank : more);
+    const int64_t from = share_begin(job.rank), end = share_begin(job.rank + 1);
 
     return finish(hvd_reducescatter_start(&tensor, 1, HVD_SUM, 1, 1, 0, &request, &err),
                   &request, &err) &&
-           is_sum(job.output, from, each + (job.rank < more ? 1 : 0));
+           is_sum(job.output, from, end - from);
 }
 
 static bool broadcast_from(int root)
@@ -280,16 +288,22 @@ static bool broadcast_last(void)
     return broadcast_from(job.size - 1);
 }
 
-/* Whether data holds `own` bytes of each rank but `most`, which has given all others.
- * Blocks of several ranks have no common period, so memory that is mapped repeatedly
- * does not hold them. */
+/* Returns the bytes that a rank gives to a gather: `own`; rank `most` gives the rest. */
+static int64_t given_bytes(int rank, int most, int64_t own)
+{
+    return rank == most ? job.bytes - own * (job.size - 1) : own;
+}
+
+/* Whether data holds the bytes that all ranks have given, see given_bytes. Blocks of
+ * several ranks have no common period, so memory that is mapped repeatedly does not hold
+ * them. */
 static bool check_gathered(const char *data, int most, int64_t own)
 {
     int64_t at = 0;
     bool is_right = true;
 
     for (int rank = 0; rank < job.size && is_right && is_real(); rank++) {
-        int64_t bytes = rank == most ? job.bytes - own * (job.size - 1) : own;
+        int64_t bytes = given_bytes(rank, most, own);
 
         is_right = is_from(rank, data + at, 0, bytes);
         at += bytes;
@@ -299,7 +313,7 @@ static bool check_gathered(const char *data, int most, int64_t own)
 
 static bool gather_from(int most, int64_t own)
 {
-    const int64_t bytes = job.rank == most ? job.bytes - own * (job.size - 1) : own;
+    const int64_t bytes = given_bytes(job.rank, most, own);
     struct hvd_tensor tensor = tensor_of("allgather", &bytes, job.output);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -325,7 +339,7 @@ static bool gather_even(void)
 static bool gather_allocated(void)
 {
     const int64_t own = job.bytes / job.size;
-    const int64_t bytes = job.rank == 0 ? job.bytes - own * (job.size - 1) : own;
+    const int64_t bytes = given_bytes(job.rank, 0, own);
     struct hvd_tensor tensor = tensor_of("allgather", &bytes, NULL);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -347,7 +361,7 @@ static bool gather_at_root(void)
 {
     const int64_t own = job.bytes / job.size;
     const int root = job.real > 0 ? job.real : 0;
-    const int64_t bytes = job.rank == 0 ? job.bytes - own * (job.size - 1) : own;
+    const int64_t bytes = given_bytes(job.rank, 0, own);
     struct hvd_tensor tensor = tensor_of("gather", &bytes, job.output);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
@@ -362,11 +376,10 @@ static bool scatter_from_root(void)
     struct hvd_tensor tensor = tensor_of("scatter", &job.bytes, job.output);
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
-    const int64_t each = job.bytes / job.size, more = job.bytes % job.size;
-    const int64_t from = job.rank * each + (job.rank < more ? job.rank : more);
+    const int64_t from = share_begin(job.rank), end = share_begin(job.rank + 1);
 
     return finish(hvd_scatter_start(&tensor, 0, 0, &request, &err), &request, &err) &&
-           is_from(0, job.output, from, each + (job.rank < more ? 1 : 0));
+           is_from(0, job.output, from, end - from);
 }
 
 /* Every rank sends `kept` of `rows` rows to rank 0, and the others to the last rank. */
