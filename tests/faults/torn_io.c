@@ -186,6 +186,15 @@ static size_t part_of(size_t bytes)
     return bytes > 1 ? 1 + (size_t)(choice >> 8) % most : bytes;
 }
 
+/* Decides how many of *bytes a call moves. Returns false if it fails, with errno set. */
+static bool tear(int fd, int flags, size_t *bytes)
+{
+    enum fate fate = fate_of(fd, flags);
+
+    *bytes = fate == SHORT ? part_of(*bytes) : *bytes;
+    return fate != FAILED;
+}
+
 /* Copies a part of the pieces to `out`; returns their number. */
 static int shorten(const struct iovec *pieces, size_t count,
                    struct iovec out[MOST_PIECES])
@@ -206,24 +215,29 @@ static int shorten(const struct iovec *pieces, size_t count,
     return used;
 }
 
+/* Like tear, for a call with pieces: `out` has room for those of a short part. */
+static bool tear_pieces(int fd, const struct iovec **pieces, int *count,
+                        struct iovec out[MOST_PIECES])
+{
+    enum fate fate = fate_of(fd, 0);
+
+    if (fate == SHORT) {
+        *count = shorten(*pieces, (size_t)*count, out);
+        *pieces = out;
+    }
+    return fate != FAILED;
+}
+
 /* --- the calls --- */
 
 HVD_EXPORT ssize_t send(int fd, const void *data, size_t bytes, int flags)
 {
-    enum fate fate = fate_of(fd, flags);
-
-    return fate == FAILED
-               ? -1
-               : torn.send(fd, data, fate == SHORT ? part_of(bytes) : bytes, flags);
+    return tear(fd, flags, &bytes) ? torn.send(fd, data, bytes, flags) : -1;
 }
 
 HVD_EXPORT ssize_t recv(int fd, void *data, size_t bytes, int flags)
 {
-    enum fate fate = fate_of(fd, flags);
-
-    return fate == FAILED
-               ? -1
-               : torn.recv(fd, data, fate == SHORT ? part_of(bytes) : bytes, flags);
+    return tear(fd, flags, &bytes) ? torn.recv(fd, data, bytes, flags) : -1;
 }
 
 HVD_EXPORT ssize_t sendmsg(int fd, const struct msghdr *message, int flags)
@@ -260,42 +274,26 @@ HVD_EXPORT ssize_t recvmsg(int fd, struct msghdr *message, int flags)
 
 HVD_EXPORT ssize_t read(int fd, void *data, size_t bytes)
 {
-    enum fate fate = fate_of(fd, 0);
-
-    return fate == FAILED ? -1
-                          : torn.read(fd, data, fate == SHORT ? part_of(bytes) : bytes);
+    return tear(fd, 0, &bytes) ? torn.read(fd, data, bytes) : -1;
 }
 
 HVD_EXPORT ssize_t write(int fd, const void *data, size_t bytes)
 {
-    enum fate fate = fate_of(fd, 0);
-
-    return fate == FAILED ? -1
-                          : torn.write(fd, data, fate == SHORT ? part_of(bytes) : bytes);
+    return tear(fd, 0, &bytes) ? torn.write(fd, data, bytes) : -1;
 }
 
 HVD_EXPORT ssize_t readv(int fd, const struct iovec *pieces, int count)
 {
-    enum fate fate = fate_of(fd, 0);
     struct iovec part[MOST_PIECES];
 
-    if (fate == SHORT) {
-        count = shorten(pieces, (size_t)count, part);
-        pieces = part;
-    }
-    return fate == FAILED ? -1 : torn.readv(fd, pieces, count);
+    return tear_pieces(fd, &pieces, &count, part) ? torn.readv(fd, pieces, count) : -1;
 }
 
 HVD_EXPORT ssize_t writev(int fd, const struct iovec *pieces, int count)
 {
-    enum fate fate = fate_of(fd, 0);
     struct iovec part[MOST_PIECES];
 
-    if (fate == SHORT) {
-        count = shorten(pieces, (size_t)count, part);
-        pieces = part;
-    }
-    return fate == FAILED ? -1 : torn.writev(fd, pieces, count);
+    return tear_pieces(fd, &pieces, &count, part) ? torn.writev(fd, pieces, count) : -1;
 }
 
 HVD_EXPORT int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags)
