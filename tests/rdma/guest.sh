@@ -86,6 +86,11 @@ counter()
 
 # --- jobs ---
 
+# "${on_node[@]}" COMMAND...: runs a command on a host of its own, as far as it can tell: nodeN, for rank N, which is in
+# $NODE, or in $HOROVOD_RANK under hvdrun.
+# shellcheck disable=SC2016 # for the shell inside
+on_node=(unshare --uts sh -c 'hostname "node${NODE-$HOROVOD_RANK}" && exec "$@"' -)
+
 # ranks CASE LIMIT [COMMAND...]: runs both ranks of rdma_rank on this guest as two nodes, at most LIMIT seconds each,
 # under COMMAND. The outputs are /tmp/rank0 and /tmp/rank1, the exit statuses $status0 and $status1.
 ranks()
@@ -108,8 +113,7 @@ run_rank()
 {
     local rank=$1 folder=$2 case=$3 limit=$4
     shift 4
-    # shellcheck disable=SC2016 # for the shell inside
-    timeout --kill-after=2 "$limit" unshare --uts sh -c 'hostname "$0" && exec "$@"' "node$rank" \
+    NODE=$rank timeout --kill-after=2 "$limit" "${on_node[@]}" \
         "$@" "$programs/rdma/rdma_rank" "$rank" 2 "$folder" "$case"
 }
 
@@ -144,10 +148,8 @@ collectives()
 bench()
 {
     note 'hvdrun and hvd-bench'
-    # shellcheck disable=SC2016 # for the shell inside
     HVD_NET=ucx timeout --kill-after=2 $((15 * times)) "$prefix/bin/hvdrun" -np 2 \
-        unshare --uts sh -c 'hostname node$HOROVOD_RANK && exec "$@"' - \
-        "$prefix/bin/hvd-bench" allreduce --sizes 8,64K --time 0.1 >/tmp/bench 2>&1 &&
+        "${on_node[@]}" "$prefix/bin/hvd-bench" allreduce --sizes 8,64K --time 0.1 >/tmp/bench 2>&1 &&
         grep -q 'all results checked' /tmp/bench
     promise $? 'hvd-bench, installed and started by hvdrun, finds all results right' /tmp/bench
 }
