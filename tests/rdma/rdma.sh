@@ -6,8 +6,8 @@
 #
 # usage: rdma.sh LOGS BUILD PREFIX
 # BUILD: a build with tests. PREFIX: its installation. Needs Debian on x86-64; root only if packages are missing.
-# apt-get downloads a kernel (70 MB), of which 11 MB stay in ${XDG_CACHE_HOME:-~/.cache}/hvd-tests. Prints TAP; the
-# consoles of the guests are files in LOGS.
+# apt-get downloads a kernel (70 MB), of which 11 MB stay in ${XDG_CACHE_HOME:-~/.cache}/hvd-tests. Prints TAP, and exits
+# with 1 if a promise has failed; the consoles of the guests are files in LOGS.
 #
 # HVD_TEST_TIMES=N   multiplies the time limits, default 4
 # HVD_TEST_CASE=CASE,...   runs only these cases of guest.sh, in one guest: collectives, bench, ...; or pair: two guests
@@ -154,20 +154,22 @@ run_pair()
 
 # --- main ---
 
-# Numbers the results, and prints the plan.
+# Numbers the results, and prints the plan. Fails if a promise has failed.
 number()
 {
-    local line count=0
+    local line count=0 failed=0
     while IFS= read -r line; do
         case $line in
         'ok - '* | 'not ok - '*)
             count=$((count + 1))
+            [ "${line%% - *}" = ok ] || failed=$((failed + 1))
             echo "${line%% - *} $count - ${line#* - }"
             ;;
         *) echo "$line" ;;
         esac
     done
     echo "1..$count"
+    [ "$failed" = 0 ]
 }
 
 run_cases()
@@ -193,7 +195,7 @@ clean_up()
 
 main()
 {
-    local reason
+    local reason numbering
     exec 3>&1
     reason=$(obstacle)
     if [ -n "$reason" ]; then
@@ -205,9 +207,13 @@ main()
     pids=()
     trap clean_up EXIT
     trap 'exit 143' TERM HUP INT
-    make_initramfs || { echo 'not ok 1 - the initramfs of the guests can be made' && echo 1..1 && return; }
-    run_cases > >(number)
-    wait
+    make_initramfs || { echo 'not ok 1 - the initramfs of the guests can be made' && echo 1..1 && return 1; }
+    # run_cases is not part of a pipeline, because clean_up needs its `pids`.
+    exec 4> >(number)
+    numbering=$!
+    run_cases >&4 4>&-
+    exec 4>&-
+    wait "$numbering"
 }
 
 main
