@@ -209,6 +209,15 @@ static int unseal(struct hvd_channel *channel, const struct hvd_link_message *fr
     return 0;
 }
 
+/* Takes the next frame of the handshake into channel->plain, as unseal does. */
+static int take_sealed(struct hvd_channel *channel, size_t *bytes)
+{
+    struct hvd_link_message frame;
+    int status = next_frame(channel, FRAME_SEALED, &frame);
+
+    return status == 0 ? unseal(channel, &frame, bytes) : status;
+}
+
 static void set_open(struct hvd_channel *channel)
 {
     channel->is_open = true;
@@ -219,13 +228,9 @@ static void set_open(struct hvd_channel *channel)
  * the rank by an empty message. */
 static int take_proof(struct hvd_channel *channel)
 {
-    struct hvd_link_message frame;
     size_t bytes;
-    int status = next_frame(channel, FRAME_SEALED, &frame);
+    int status = take_sealed(channel, &bytes);
 
-    if (status == 0) {
-        status = unseal(channel, &frame, &bytes);
-    }
     if (status != 0) {
         return status;
     }
@@ -245,13 +250,9 @@ static int take_proof(struct hvd_channel *channel)
 /* Takes the empty message by which the service accepts this rank. */
 static int take_acceptance(struct hvd_channel *channel)
 {
-    struct hvd_link_message frame;
     size_t bytes;
-    int status = next_frame(channel, FRAME_SEALED, &frame);
+    int status = take_sealed(channel, &bytes);
 
-    if (status == 0) {
-        status = unseal(channel, &frame, &bytes);
-    }
     if (status != 0) {
         return status;
     }
