@@ -298,10 +298,8 @@ static void schedule_allreduce(const struct hvd_gpu_schedule *schedule,
 static int64_t slice_of(const struct hvd_gpu_schedule *schedule, int rank)
 {
     const struct hvd_entry *entry = schedule->entries[0];
-    int64_t rows = entry->descriptor.shape[0];
 
-    return (rows / schedule->size + (rank < rows % schedule->size ? 1 : 0)) *
-           hvd_entry_row_bytes(entry);
+    return hvd_entry_share(entry, schedule->size, rank).rows * hvd_entry_row_bytes(entry);
 }
 
 static bool is_moved_in(const struct hvd_gpu_schedule *schedule,

@@ -76,8 +76,7 @@ static bool gets_rows(const struct hvd_gpu_run *run)
  * known only at the end. */
 static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entry *entry)
 {
-    int64_t size = run->team->layout->size, rank = run->team->rank;
-    int64_t rows;
+    int size = run->team->layout->size, rank = run->team->rank;
 
     switch (run->batch->header.kind) {
     case HVD_KIND_ALLGATHER:
@@ -88,8 +87,7 @@ static int64_t output_bytes(const struct hvd_gpu_run *run, const struct hvd_entr
         return is_root(run, entry) ? input_bytes(run, entry) : 0;
     case HVD_KIND_REDUCESCATTER:
     case HVD_KIND_SCATTER:
-        rows = entry->descriptor.shape[0];
-        return (rows / size + (rank < rows % size ? 1 : 0)) * hvd_entry_row_bytes(entry);
+        return hvd_entry_share(entry, size, rank).rows * hvd_entry_row_bytes(entry);
     default:
         return input_bytes(run, entry);
     }

@@ -165,6 +165,15 @@ int64_t hvd_entry_row_bytes(const struct hvd_entry *entry)
     return bytes;
 }
 
+struct hvd_share hvd_entry_share(const struct hvd_entry *entry, int size, int rank)
+{
+    int64_t rows = entry->descriptor.shape[0];
+    int64_t each = rows / size, more = rows % size;
+
+    return (struct hvd_share){.begin = rank * each + (rank < more ? rank : more),
+                              .rows = each + (rank < more ? 1 : 0)};
+}
+
 char *hvd_entry_p2p_memory(const struct hvd_entry *entry)
 {
     bool sends = entry->descriptor.kind == HVD_KIND_SEND;

@@ -135,6 +135,16 @@ int64_t hvd_entry_count(const struct hvd_entry *entry);
  * element size. */
 int64_t hvd_entry_row_bytes(const struct hvd_entry *entry);
 
+/* Rows of a tensor that belong to one rank. */
+struct hvd_share {
+    int64_t begin;
+    int64_t rows;
+};
+
+/* Returns the share of a rank, of `size`, in a reducescatter or scatter of the entry's
+ * tensor. If its rows do not divide, the first ranks have one more than the others. */
+struct hvd_share hvd_entry_share(const struct hvd_entry *entry, int size, int rank);
+
 /* Returns the host memory that a send reads or a receive writes. */
 char *hvd_entry_p2p_memory(const struct hvd_entry *entry);
 

@@ -128,15 +128,13 @@ static int prepare_reducescatter(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_schedule_query query = query_of(run, HVD_COLL_REDUCESCATTER);
     struct hvd_entry *entry = run->entries[0];
-    int64_t rows = entry->descriptor.shape[0];
-    int64_t size = run->team->layout->size, rank = run->team->rank;
-    int64_t each = rows / size, extra = rows % size;
+    struct hvd_share own =
+        hvd_entry_share(entry, run->team->layout->size, run->team->rank);
     int64_t row_count = hvd_entry_row_bytes(entry) / (int64_t)query.element_bytes;
-    int64_t part_rows = each + (rank < extra ? 1 : 0);
 
-    query.count = rows * row_count;
-    query.part_begin = (rank * each + (rank < extra ? rank : extra)) * row_count;
-    query.part_count = part_rows * row_count;
+    query.count = entry->descriptor.shape[0] * row_count;
+    query.part_begin = own.begin * row_count;
+    query.part_count = own.rows * row_count;
     offer_whole(run, &query);
     if (hvd_segments_init_one(&run->input, (void *)entry->input,
                               hvd_descriptor_bytes(&entry->descriptor)) != 0 ||
@@ -369,20 +367,21 @@ static int prepare_gather(struct hvd_run *run, const int64_t *rows, struct hvd_e
 static int prepare_scatter(struct hvd_run *run, struct hvd_error *err)
 {
     struct hvd_entry *entry = run->entries[0];
-    int64_t row_bytes = hvd_entry_row_bytes(entry), rows = entry->descriptor.shape[0];
+    int64_t row_bytes = hvd_entry_row_bytes(entry);
     int size = run->team->layout->size, rank = run->team->rank;
-    int64_t each = rows / size * row_bytes;
     int root, status = find_root(run, &root, err);
 
     if (status != 0 || make_bounds(run) != 0) {
         return status != 0 ? status : HVD_ERR_NOMEM;
     }
-    set_block(run, run->blocks, root, each + (rank < rows % size ? row_bytes : 0));
+    set_block(run, run->blocks, root,
+              hvd_entry_share(entry, size, rank).rows * row_bytes);
     for (int i = 0; i < size && root == rank; i++) {
-        set_block(run, run->send, i, each + (i < rows % size ? row_bytes : 0));
+        set_block(run, run->send, i, hvd_entry_share(entry, size, i).rows * row_bytes);
     }
+    /* Rank 0 has the largest block. */
     return schedule_blocks(run, (void *)entry->input, entry->output,
-                           each + (rows % size > 0 ? row_bytes : 0), err);
+                           hvd_entry_share(entry, size, 0).rows * row_bytes, err);
 }
 
 static int prepare_first(struct hvd_run *run, const int64_t *rows, struct hvd_error *err)
