@@ -63,10 +63,7 @@ static int find_pack(struct hvd_gpu_run *run, size_t bytes, struct hvd_error *er
     if (status != 0) {
         return status;
     }
-    if (*pack != NULL) {
-        (*pack)->next = run->job.mark->buffers;
-        run->job.mark->buffers = *pack;
-    }
+    hvd_gpu_mark_hold(run->job.mark, pack);
     *pack = larger;
     return 0;
 }

@@ -201,7 +201,7 @@ void hvd_gpu_packing_finish(struct hvd_gpu_run *run)
     if (packing->timing != NULL) {
         run->gpu->pool->module->timing_destroy(packing->timing);
     }
-    hvd_refcount_drop(packing->buffer != NULL ? &packing->buffer->refcount : NULL);
+    hvd_gpu_buffer_drop(packing->buffer);
     *packing = (struct hvd_gpu_packing){.stage = packing->stage, .times = packing->times};
 }
 

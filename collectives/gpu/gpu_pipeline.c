@@ -625,15 +625,6 @@ int hvd_gpu_pipeline_progress(struct hvd_gpu_pipeline *pipeline, int64_t *work,
     return status;
 }
 
-static void give_buffer(struct hvd_gpu_mark *mark, struct hvd_gpu_buffer **buffer)
-{
-    if (*buffer != NULL) {
-        (*buffer)->next = mark->buffers;
-        mark->buffers = *buffer;
-        *buffer = NULL;
-    }
-}
-
 int hvd_gpu_pipeline_end(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_mark **end,
                          enum hvd_gpu_queue *queue, struct hvd_error *err)
 {
@@ -652,9 +643,9 @@ int hvd_gpu_pipeline_end(struct hvd_gpu_pipeline *pipeline, struct hvd_gpu_mark 
     }
     *end = job->mark;
     *queue = job->work.queue;
-    give_buffer(job->mark, &pipeline->device);
-    give_buffer(job->mark, &pipeline->host);
-    give_buffer(job->mark, &pipeline->scratch);
+    hvd_gpu_mark_hold(job->mark, &pipeline->device);
+    hvd_gpu_mark_hold(job->mark, &pipeline->host);
+    hvd_gpu_mark_hold(job->mark, &pipeline->scratch);
     return 0;
 }
 
@@ -692,8 +683,8 @@ void hvd_gpu_pipeline_destroy(struct hvd_gpu_pipeline *pipeline)
     for (int i = 0; i < HVD_GPU_WINDOW; i++) {
         hvd_gpu_direct_destroy(pipeline->directs[i]);
     }
-    hvd_refcount_drop(pipeline->scratch != NULL ? &pipeline->scratch->refcount : NULL);
-    hvd_refcount_drop(pipeline->device != NULL ? &pipeline->device->refcount : NULL);
-    hvd_refcount_drop(pipeline->host != NULL ? &pipeline->host->refcount : NULL);
+    hvd_gpu_buffer_drop(pipeline->scratch);
+    hvd_gpu_buffer_drop(pipeline->device);
+    hvd_gpu_buffer_drop(pipeline->host);
     free(pipeline);
 }

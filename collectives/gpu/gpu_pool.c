@@ -230,6 +230,11 @@ int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
     return 0;
 }
 
+void hvd_gpu_buffer_drop(struct hvd_gpu_buffer *buffer)
+{
+    hvd_refcount_drop(buffer != NULL ? &buffer->refcount : NULL);
+}
+
 bool hvd_gpu_pool_is_short(struct hvd_gpu_pool *pool)
 {
     int64_t told_ns = atomic_load(&pool->told_ns), now_ns;
@@ -276,6 +281,15 @@ int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
 
 /* --- marks --- */
 
+void hvd_gpu_mark_hold(struct hvd_gpu_mark *mark, struct hvd_gpu_buffer **buffer)
+{
+    if (*buffer != NULL) {
+        (*buffer)->next = mark->buffers;
+        mark->buffers = *buffer;
+        *buffer = NULL;
+    }
+}
+
 void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark)
 {
     while (mark->buffers != NULL) {
@@ -283,7 +297,7 @@ void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark)
 
         mark->buffers = buffer->next;
         buffer->next = NULL;
-        hvd_refcount_drop(&buffer->refcount);
+        hvd_gpu_buffer_drop(buffer);
     }
     hvd_gpu_trace_destroy(mark->trace);
     mark->trace = NULL;

@@ -73,6 +73,9 @@ int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memo
 int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
                              struct hvd_gpu_buffer **out, struct hvd_error *err);
 
+/* Drops the reference of the caller; NULL is allowed. */
+void hvd_gpu_buffer_drop(struct hvd_gpu_buffer *buffer);
+
 /* Whether the framework should free device memory that it holds but does not use. After
  * returning true, it returns false for ten seconds: freeing takes time and may not help.
  */
@@ -92,6 +95,10 @@ int hvd_gpu_buffer_used(struct hvd_gpu_buffer *buffer, void *stream,
 /* Creates a mark that is not recorded yet. The caller owns *out. */
 int hvd_gpu_mark_create(struct hvd_gpu_pool *pool, struct hvd_gpu_mark **out,
                         struct hvd_error *err);
+
+/* Lets the mark hold *buffer, of which the caller is the only owner, until the device has
+ * reached the mark; NULL is allowed. Sets *buffer to NULL. */
+void hvd_gpu_mark_hold(struct hvd_gpu_mark *mark, struct hvd_gpu_buffer **buffer);
 
 /* Drops everything that the mark holds. Call it once the device has reached the mark. */
 void hvd_gpu_mark_clear(struct hvd_gpu_mark *mark);

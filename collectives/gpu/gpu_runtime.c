@@ -94,7 +94,7 @@ void hvd_gpu_destroy(struct hvd_gpu_runtime *gpu, bool has_stopped)
         return;
     }
     drop_in_flight(gpu);
-    hvd_refcount_drop(gpu->pack != NULL ? &gpu->pack->refcount : NULL);
+    hvd_gpu_buffer_drop(gpu->pack);
     hvd_refcount_drop(gpu->pool != NULL ? &gpu->pool->refcount : NULL);
     pthread_mutex_destroy(&gpu->lock);
     free(gpu);

@@ -185,14 +185,6 @@ int hvd_gpu_staging_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved
     return status >= 0 ? status : hvd_fail(err, status, "%s", hvd_status_name(status));
 }
 
-/* Releases the buffer after the copies. */
-static void keep_until_done(struct hvd_gpu_run *run, struct hvd_gpu_buffer **buffer)
-{
-    (*buffer)->next = run->job.mark->buffers;
-    run->job.mark->buffers = *buffer;
-    *buffer = NULL;
-}
-
 /* Adds a copy to device memory of the rows that the run has placed on the host. */
 static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
                        struct hvd_gpu_shadow *shadow, struct hvd_error *err)
@@ -211,7 +203,7 @@ static int move_result(struct hvd_gpu_run *run, struct hvd_entry *entry,
                                              .to = to,
                                              .count = shadow->entry.result_rows *
                                                       hvd_entry_row_bytes(entry)});
-    keep_until_done(run, &shadow->room);
+    hvd_gpu_mark_hold(run->job.mark, &shadow->room);
     return 0;
 }
 
@@ -236,7 +228,7 @@ int hvd_gpu_staging_return(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
-    keep_until_done(run, &run->staging.host);
+    hvd_gpu_mark_hold(run->job.mark, &run->staging.host);
     return hvd_gpu_launch_submit(run, HVD_GPU_OUT, NULL, err);
 }
 
@@ -270,19 +262,14 @@ void hvd_gpu_staging_forget(struct hvd_gpu_run *run, bool leaks)
     }
 }
 
-static void drop_buffer(struct hvd_gpu_buffer *buffer)
-{
-    hvd_refcount_drop(buffer != NULL ? &buffer->refcount : NULL);
-}
-
 void hvd_gpu_staging_finish(struct hvd_gpu_run *run)
 {
     hvd_run_destroy(run->staging.run);
     for (int64_t i = 0; run->staging.shadows != NULL && i < run->count; i++) {
-        drop_buffer(run->staging.shadows[i].room);
+        hvd_gpu_buffer_drop(run->staging.shadows[i].room);
         free(run->staging.shadows[i].entry.received);
     }
     free(run->staging.shadows);
     free(run->staging.shadow_list);
-    drop_buffer(run->staging.host);
+    hvd_gpu_buffer_drop(run->staging.host);
 }
