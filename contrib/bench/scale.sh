@@ -96,6 +96,7 @@ start "$nodes" "$ranks" 4 "$victim" 2 || true
 echo "rank $victim was killed: $(grep -c "^failed: .*rank $victim on " "$work/out") of $((nodes * ranks - 1))" \
     "survivors name it"
 
-processes=$(pgrep -fc '^./scale_ranks|hvd-rendezvous' || true)
-files=$(find /dev/shm /tmp /var/tmp -maxdepth 2 -name '*hvd*' -newer "$work/up" ! -path "$work*" | wc -l)
+# Processes of the jobs, srun's service among them, are in the cluster's home. No other job of hvd may run.
+processes=$(find /proc -maxdepth 2 -name cwd -lname "$work/cluster/home*" 2>/dev/null | wc -l)
+files=$(find /dev/shm /tmp -maxdepth 2 -name '*hvd*' -newer "$work/up" 2>/dev/null | wc -l)
 echo "left behind: $processes processes, $files files"
