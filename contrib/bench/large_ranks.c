@@ -28,7 +28,7 @@ enum {
     UNTOUCHED = 0xa5,
 };
 
-static const int64_t period = ((int64_t)16 << 20) + 11 * 4096;
+static const int64_t period = ((int64_t)16 << 20) + 11 * (int64_t)4096;
 
 static struct {
     int rank, size, real;

@@ -150,7 +150,7 @@ static bool reset_now(int fd)
         atomic_fetch_sub(&torn.until_reset, 1) != 1) {
         return false;
     }
-    connect(fd, &nowhere, sizeof(nowhere));
+    (void)connect(fd, &nowhere, sizeof(nowhere));
     dprintf(STDERR_FILENO, "torn_io: reset a connection\n");
     errno = ECONNRESET;
     return true;
