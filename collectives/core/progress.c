@@ -435,6 +435,7 @@ static bool drive_as_thread(struct hvd_job *job)
     }
     hvd_wakeup_suppress(&job->wakeup, false);
     atomic_store(&job->progress.thread_drives, true);
+    hvd_wakeup_drain(&job->wakeup);
     hvd_wakeup_end_sleep(&job->wakeup);
     spin_until(job, must_stop, job);
     wait = wait_of(job);

@@ -205,9 +205,19 @@ static bool sleep_on(int fd, int64_t until_ns)
     return ppoll(&event, 1, until_ns < 0 ? NULL : &timeout, NULL) > 0;
 }
 
+void hvd_wakeup_drain(struct hvd_wakeup *wakeup)
+{
+    eventfd_t rings;
+
+    atomic_store(&wakeup->was_rung, false);
+    eventfd_read(wakeup->wake, &rings);
+}
+
 void hvd_wakeup_sleep(struct hvd_wakeup *wakeup, int64_t until_ns)
 {
-    sleep_on(wakeup->inner, until_ns);
+    if (sleep_on(wakeup->inner, until_ns)) {
+        hvd_wakeup_drain(wakeup);
+    }
 }
 
 void hvd_wakeup_sleep_idle(struct hvd_wakeup *wakeup, int64_t until_ns)

@@ -106,9 +106,15 @@ bool hvd_wakeup_ignore_net(const struct hvd_wakeup *wakeup);
  * come since. */
 void hvd_wakeup_end_sleep(struct hvd_wakeup *wakeup);
 
+/* Drains notifications at the cost of a system call. hvd_wakeup_end_sleep makes none
+ * unless was_rung is set, which a notifying thread does last: a thread that it has woken
+ * may run before that, on the same CPU, and would never sleep while it keeps the notifying
+ * thread from running. */
+void hvd_wakeup_drain(struct hvd_wakeup *wakeup);
+
 /* Step 3: sleep until an event or until_ns (-1: no limit). hvd_wakeup_sleep is for the
- * thread that drives the job, hvd_wakeup_sleep_idle for the progress thread while it does
- * not hold the progress lock; the latter drains thread_event. */
+ * thread that drives the job, and drains notifications; hvd_wakeup_sleep_idle is for the
+ * progress thread while it does not hold the progress lock, and drains thread_event. */
 void hvd_wakeup_sleep(struct hvd_wakeup *wakeup, int64_t until_ns);
 void hvd_wakeup_sleep_idle(struct hvd_wakeup *wakeup, int64_t until_ns);
 

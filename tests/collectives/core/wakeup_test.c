@@ -4,6 +4,7 @@
 #include "collectives/core/wakeup.h"
 
 #include <poll.h>
+#include <sys/eventfd.h>
 
 #include "gpu_binding/base/clock.h"
 #include "tests/tap.h"
@@ -78,6 +79,24 @@ static void test_sleep(void)
     tap_ok(true, "a sleep ends when the driver is notified");
 }
 
+/* Notifies the driver as a thread does that loses its CPU to the thread that it wakes,
+ * before it has set was_rung. */
+static void notify_in_part(void)
+{
+    eventfd_write(wakeup.wake, 1);
+}
+
+static void test_early_wake(void)
+{
+    notify_in_part();
+    hvd_wakeup_sleep(&wakeup, -1);
+    tap_ok(!is_readable(wakeup.inner),
+           "a driver that runs before the notifying thread can sleep again");
+    notify_in_part();
+    hvd_wakeup_drain(&wakeup);
+    tap_ok(!is_readable(wakeup.outer), "so can the progress thread, once it has drained");
+}
+
 int main(void)
 {
     if (!tap_ok(hvd_wakeup_open(&wakeup, NULL) == 0 &&
@@ -90,6 +109,7 @@ int main(void)
     test_kick();
     test_muting();
     test_sleep();
+    test_early_wake();
     hvd_wakeup_close(&wakeup);
     return tap_done();
 }
