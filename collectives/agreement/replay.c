@@ -466,6 +466,15 @@ static int take_priorities(struct hvd_reader *reader, uint64_t *least, uint64_t 
     return 0;
 }
 
+/* Whether a replay has saved more than its end costs: a wrong prediction at the end of an
+ * epoch, for example, says nothing about the next one. */
+static bool was_worth_it(const struct hvd_replay *replay)
+{
+    static const uint64_t least_cycles = 16;
+
+    return hvd_replay_started(replay) >= least_cycles * replay->order.count;
+}
+
 int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *replay,
                          bool was_wrong)
 {
@@ -482,7 +491,8 @@ int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *rep
         return 0;
     }
     return hvd_replay_decisions_break(hvd_coordinator_replays(agreement->coordinator),
-                                      replay->set->id, was_wrong);
+                                      replay->set->id,
+                                      was_wrong && !was_worth_it(replay));
 }
 
 /* Reads the set's number, and returns the set's replay; NULL if the record is about a

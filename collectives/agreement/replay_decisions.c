@@ -11,8 +11,9 @@
 #include "collectives/agreement/response_cache.h"
 #include "collectives/request/batch.h"
 
-/* Rank 0 breaks a replay if none of its batches starts while it decides on this many
- * tensors, plus twice as many as the replay has: that part of the job is over. */
+/* Rank 0 breaks a replay once it has decided on this many tensors, plus twice as many as
+ * the replay has, more than the replay has saved decisions on: that part of the job is
+ * over, or rare. While the replay is in force, none can begin for the other tensors. */
 static const size_t outdated_after = 64;
 
 /* Rank 0's state of the replays of one process set. */
@@ -24,11 +25,12 @@ struct hvd_set_replays {
     /* While a replay is in force */
     uint64_t epoch; /* the number of the replay; 0: none is in force */
     size_t tensors; /* the number of its tensors */
+    size_t batches; /* the number of its batches */
     bool is_breaking;
     /* batches of the replay that rank 0 had started at its last decision on other
      * tensors */
     uint64_t replayed;
-    size_t others; /* tensors decided on since the replay last started a batch */
+    size_t others; /* tensors decided on, less those replayed since; not below 0 */
     /* ready tensors that wait until the replay has ended; not used for the global set */
     struct hvd_ready_tensor *kept;
     struct hvd_ready_tensor **kept_end;
@@ -249,15 +251,16 @@ static bool is_wanted(const struct hvd_replay_decisions *decisions,
            (!replays->set->has_joins || decisions->table->sets->joined == 0);
 }
 
-/* Breaks a replay that has stood still while many other tensors were decided on. */
+/* Breaks a replay that repeats less than is decided on beside it. */
 static int note_others(struct hvd_replay_decisions *decisions,
                        struct hvd_set_replays *replays,
                        const struct hvd_decided_batch *batch)
 {
-    if (replays->replayed != batch->replayed) {
-        replays->replayed = batch->replayed;
-        replays->others = 0;
-    }
+    const uint64_t saved =
+        (batch->replayed - replays->replayed) * replays->tensors / replays->batches;
+
+    replays->replayed = batch->replayed;
+    replays->others -= saved < replays->others ? (size_t)saved : replays->others;
     replays->others += batch->count;
     return replays->others > 2 * replays->tensors + outdated_after
                ? put_break(decisions, replays)
@@ -365,6 +368,7 @@ static int put_replay(struct hvd_replay_decisions *decisions,
     }
     replays->epoch = ++decisions->announced;
     replays->tensors = period->count;
+    replays->batches = period->batch_count;
     replays->replayed = 0;
     replays->others = 0;
     if (replays->set->priorities == 1) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests a replay whose tensors change just when it begins. */
+/* Tests when replays begin and end. */
 #include <stdio.h>
 #include <string.h>
 
@@ -36,12 +36,75 @@ static void group_meets_replay(struct program *programs, int size, unsigned seed
     }
 }
 
+/* A tensor that comes first, a few times in a row, and then after every 20 steps. */
+static void rare_tensor(struct program *programs, int size, unsigned seed)
+{
+    (void)seed;
+    for (int r = 0; r < size; r++) {
+        for (int i = 0; i < 6; i++) {
+            program_submit(&programs[r], 1, "metric");
+            program_wait(&programs[r]);
+        }
+        for (int step = 1; step <= 300; step++) {
+            try_step(&programs[r], 2, false);
+            if (step % 20 == 0) {
+                program_submit(&programs[r], 1, "metric");
+                program_wait(&programs[r]);
+            }
+        }
+    }
+}
+
+/* Epochs of 40 steps. After each, all ranks wait for one tensor of a step before they
+ * submit the others. */
+static void epochs(struct program *programs, int size, unsigned seed)
+{
+    (void)seed;
+    for (int r = 0; r < size; r++) {
+        for (int epoch = 0; epoch < 14; epoch++) {
+            for (int step = 0; step < 40; step++) {
+                try_step(&programs[r], 3, false);
+            }
+            program_submit(&programs[r], 100, "gradient.0");
+            program_wait(&programs[r]);
+        }
+    }
+}
+
+/* Runs a scenario. Returns whether more batches were replayed than agreed
+ * upon. */
+static bool replays_most(const int *nodes, scenario *write, unsigned seed)
+{
+    struct program programs[TRY_MOST_RANKS] = {0};
+    struct hvd_agreement_counts counts;
+    struct sim sim;
+    bool good;
+
+    sim_init(&sim, nodes, NULL, seed);
+    write(programs, sim.layout.size, seed);
+    good = programs_run(&sim, programs);
+    counts = try_counts(&sim, 0);
+    tap_note("%lu batches replayed, %lu agreed upon, in %lu replays",
+             (unsigned long)counts.replayed, (unsigned long)counts.decided,
+             (unsigned long)counts.replays);
+    sim_finish(&sim);
+    programs_finish(programs, TRY_MOST_RANKS);
+    return good && counts.replayed > counts.decided;
+}
+
 int main(void)
 {
+    static const int one_node[] = {2, 0}, two_nodes[] = {1, 1, 0};
     unsigned seed = tap_seed(6);
 
     hvd_log_least(HVD_LOG_ERROR);
     try_scenario("a group is described anew when its replay begins", group_meets_replay,
                  NULL, seed);
+    tap_ok(replays_most(one_node, rare_tensor, seed) &&
+               replays_most(two_nodes, rare_tensor, seed),
+           "a replay of a tensor that has become rare does not keep steps from being "
+           "replayed");
+    tap_ok(replays_most(one_node, epochs, seed) && replays_most(two_nodes, epochs, seed),
+           "steps are replayed again after each of many epochs");
     return tap_done();
 }
