@@ -41,6 +41,9 @@ int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t n
 struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
                                     struct hvd_handshake_keys *keys);
 
+/* Connects anew, after hvd_connector_take. */
+void hvd_connector_restart(struct hvd_connector *connector, int64_t now_ms);
+
 /* Whether the host has accepted the connection and no wrong answer has arrived: then the
  * rank is busy or stopped rather than unreachable. */
 bool hvd_connector_is_waiting(const struct hvd_connector *connector);

@@ -2,6 +2,7 @@
 /* Builds the control tree: waits for all neighbours at once, within the time limit. */
 #include "collectives/transport/control/control.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
@@ -25,11 +26,17 @@
 /* How often to ask the service of an elastic job whether a rank has died. */
 #define ASK_MS 100
 
+/* How long a neighbour whose connection was reset may take to connect again. A child does
+ * so at once; one that has died never does. */
+#define RETURN_MS 1000
+
 /* State of a neighbour. */
 struct progress {
     /* JOINED has arrived: from now on a closed link is a death, which ends the job */
     bool is_joined;
     bool is_ready; /* all ranks below the neighbour are connected */
+    int64_t return_ms; /* the neighbour has to be back by then; 0: it is not awaited */
+    struct hvd_control_reason loss; /* why it is awaited */
 };
 
 struct connect {
@@ -38,7 +45,8 @@ struct connect {
     struct hvd_fd_passing passing;
     bool is_handed_out;
     bool is_ready_sent;
-    bool is_go; /* the whole tree is up */
+    bool has_go; /* GO has arrived; it is held while a child connects again */
+    bool is_go; /* the whole tree is up, and all children are connected */
     struct hvd_acceptor *acceptor;
     struct hvd_connector *connector; /* NULL on rank 0 */
     struct pollfd *fds; /* entries of the neighbours, the connector and the acceptor */
@@ -72,7 +80,66 @@ static bool is_over(const struct connect *connect)
     return connect->is_go || connect->control->is_aborted;
 }
 
-/* Admits a connection that has proved to be rank `child`; see hvd_acceptor_admit. */
+/* Whether GO is held: what follows it is left to hvd_control_progress. */
+static bool is_held(const struct connect *connect, const struct hvd_neighbour *neighbour)
+{
+    return connect->has_go && is_parent(connect->control, neighbour);
+}
+
+/* Waits for a neighbour that had joined to connect again, for the given reason. */
+static void await_return(struct connect *connect, const struct hvd_neighbour *neighbour,
+                         const struct hvd_control_reason *loss)
+{
+    struct progress *progress = progress_of(connect, neighbour);
+
+    progress->is_joined = false;
+    progress->is_ready = false;
+    progress->loss = *loss;
+    progress->return_ms = hvd_clock_ms() + RETURN_MS;
+    if (is_parent(connect->control, neighbour)) {
+        connect->is_ready_sent = false;
+        hvd_connector_restart(connect->connector, hvd_clock_ms());
+    }
+}
+
+/* Whether a lost link was reset on its way, and the neighbour may live. Nothing resets
+ * the unix sockets of a node. A parent that has sent GO accepts no connections. */
+static bool was_reset(const struct connect *connect,
+                      const struct hvd_neighbour *neighbour, int status)
+{
+    const int error = hvd_link_errno(neighbour->link);
+
+    return status == HVD_ERR_PEER && (error == ECONNRESET || error == EPIPE) &&
+           !is_on_this_node(connect->control, neighbour->rank) &&
+           !is_held(connect, neighbour);
+}
+
+/* Handles the loss of a link, by a death, a reset or an invalid message. A child that has
+ * not joined may connect again at any time, and a neighbour that has joined soon after a
+ * reset. */
+static void lose_neighbour(struct connect *connect, struct hvd_neighbour *neighbour,
+                           int status)
+{
+    struct hvd_control *control = connect->control;
+    const bool may_return = was_reset(connect, neighbour, status);
+    struct hvd_control_reason abort;
+
+    hvd_control_explain_loss(control, neighbour, status, &abort);
+    hvd_link_destroy(neighbour->link);
+    neighbour->link = NULL;
+    if (!progress_of(connect, neighbour)->is_joined) {
+        return;
+    }
+    if (may_return) {
+        await_return(connect, neighbour, &abort);
+    } else {
+        hvd_control_propagate(control, &abort, neighbour);
+    }
+}
+
+/* Admits a connection that has proved to be rank `child`; see hvd_acceptor_admit. A child
+ * on another node connects a second time if its first connection was reset, which this
+ * rank may not have noticed yet. */
 static bool admit_child(void *context, int child, struct hvd_link *link,
                         const struct hvd_handshake_keys *keys)
 {
@@ -83,31 +150,23 @@ static bool admit_child(void *context, int child, struct hvd_link *link,
 
     for (int i = hvd_control_first_child(control); i < control->count; i++) {
         struct hvd_neighbour *neighbour = &control->neighbours[i];
+        const bool is_second = neighbour->link != NULL;
+        struct hvd_control_reason loss;
 
-        if (neighbour->rank == child && neighbour->link == NULL) {
-            hvd_link_allow(link, HVD_CONTROL_MAX_BYTES);
-            hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1);
-            neighbour->link = link;
-            return true;
+        if (neighbour->rank != child || (is_second && is_on_this_node(control, child))) {
+            continue;
         }
+        if (is_second) {
+            hvd_control_explain_loss(control, neighbour, HVD_ERR_PEER, &loss);
+            hvd_link_destroy(neighbour->link);
+            await_return(connect, neighbour, &loss);
+        }
+        hvd_link_allow(link, HVD_CONTROL_MAX_BYTES);
+        hvd_link_send(link, HVD_CONNECT_WELCOME, NULL, 0, -1);
+        neighbour->link = link;
+        return true;
     }
     return false;
-}
-
-/* Handles the loss of a link, by a death or an invalid message. A child that has not
- * joined may connect again. */
-static void lose_neighbour(struct connect *connect, struct hvd_neighbour *neighbour,
-                           int status)
-{
-    struct hvd_control *control = connect->control;
-    struct hvd_control_reason abort;
-
-    hvd_control_explain_loss(control, neighbour, status, &abort);
-    hvd_link_destroy(neighbour->link);
-    neighbour->link = NULL;
-    if (progress_of(connect, neighbour)->is_joined) {
-        hvd_control_propagate(control, &abort, neighbour);
-    }
 }
 
 static void send_type(struct connect *connect, struct hvd_neighbour *neighbour,
@@ -140,23 +199,33 @@ static void hand_out(struct connect *connect)
     connect->is_handed_out = true;
 }
 
+/* Whether this rank and all ranks below it are connected. */
+static bool is_ready(const struct connect *connect)
+{
+    const struct hvd_control *control = connect->control;
+    bool are_ready = connect->passing.missing == 0;
+
+    for (int i = hvd_control_first_child(control); i < control->count; i++) {
+        are_ready = are_ready && connect->progress[i].is_ready;
+    }
+    return are_ready;
+}
+
 /* Tells the parent once this rank and all ranks below it are connected. Tells the
  * children once the whole tree is connected. */
 static void pass_on(struct connect *connect)
 {
     struct hvd_control *control = connect->control;
     int first = hvd_control_first_child(control);
-    bool is_ready = connect->passing.missing == 0;
 
-    if (is_ready && connect->passing.local_rank == 0 && !connect->is_handed_out) {
+    if (connect->passing.missing == 0 && connect->passing.local_rank == 0 &&
+        !connect->is_handed_out) {
         hand_out(connect);
     }
-    for (int i = first; i < control->count; i++) {
-        is_ready = is_ready && connect->progress[i].is_ready;
-    }
-    if (is_ready && first == 0) {
+    if (is_ready(connect) && (first == 0 || connect->has_go)) {
         connect->is_go = true;
-    } else if (is_ready && connect->progress[0].is_joined && !connect->is_ready_sent) {
+    } else if (is_ready(connect) && connect->progress[0].is_joined &&
+               !connect->is_ready_sent) {
         send_type(connect, &control->neighbours[0], HVD_CONTROL_TYPE_READY);
         connect->is_ready_sent = true;
     }
@@ -173,8 +242,9 @@ static int on_parent_message(struct connect *connect, struct hvd_link_message *m
     case HVD_CONTROL_TYPE_SHARE:
         return hvd_fd_passing_accept(&connect->passing, message);
     case HVD_CONTROL_TYPE_GO:
-        connect->is_go = connect->is_ready_sent;
-        return connect->is_go ? 0 : HVD_ERR_NET;
+        connect->has_go = connect->is_ready_sent;
+        connect->is_go = connect->has_go && is_ready(connect);
+        return connect->has_go ? 0 : HVD_ERR_NET;
     default:
         return HVD_ERR_NET;
     }
@@ -188,6 +258,7 @@ static int on_child_message(struct connect *connect, struct hvd_neighbour *child
     switch (message->type) {
     case HVD_CONTROL_TYPE_JOINED:
         progress->is_joined = true;
+        progress->return_ms = 0;
         return is_on_this_node(connect->control, child->rank)
                    ? hvd_fd_passing_accept(&connect->passing, message)
                    : 0;
@@ -207,7 +278,7 @@ static int read_messages(struct connect *connect, struct hvd_neighbour *neighbou
     struct hvd_link_message message;
     int status = 0;
 
-    while (status == 0 && !is_over(connect)) {
+    while (status == 0 && !is_over(connect) && !is_held(connect, neighbour)) {
         struct hvd_control_reason abort;
 
         status = hvd_link_next(neighbour->link, &message);
@@ -256,6 +327,7 @@ static void join_tree(struct connect *connect)
     hvd_link_allow(link, HVD_CONTROL_MAX_BYTES);
     parent->link = link;
     connect->progress[0].is_joined = true;
+    connect->progress[0].return_ms = 0;
     if (is_on_this_node(connect->control, parent->rank)) {
         status = hvd_fd_passing_offer(&connect->passing, link);
     } else {
@@ -293,6 +365,21 @@ static int64_t deadline_of(const struct connect *connect)
     return connect->deadline_ms;
 }
 
+/* Ends the job if a neighbour whose connection was reset is not back in time. */
+static void end_returns(struct connect *connect, int64_t now_ms)
+{
+    struct hvd_control *control = connect->control;
+
+    for (int i = 0; i < control->count; i++) {
+        const struct progress *progress = &connect->progress[i];
+
+        if (progress->return_ms != 0 && now_ms >= progress->return_ms &&
+            control->neighbours[i].link == NULL) {
+            hvd_control_propagate(control, &progress->loss, &control->neighbours[i]);
+        }
+    }
+}
+
 /* Fills in the descriptors to wait for; returns their number. */
 static int list_fds(struct connect *connect, int64_t *wake_ms)
 {
@@ -301,12 +388,15 @@ static int list_fds(struct connect *connect, int64_t *wake_ms)
 
     *wake_ms = deadline_of(connect);
     for (int i = 0; i < control->count; i++) {
-        struct hvd_link *link = control->neighbours[i].link;
+        const struct hvd_neighbour *neighbour = &control->neighbours[i];
+        const int64_t return_ms = connect->progress[i].return_ms;
 
         fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
-        if (link != NULL) {
-            fds[i].fd = hvd_link_fd(link);
-            fds[i].events |= hvd_link_is_pending(link) ? POLLOUT : 0;
+        if (neighbour->link != NULL && !is_held(connect, neighbour)) {
+            fds[i].fd = hvd_link_fd(neighbour->link);
+            fds[i].events |= hvd_link_is_pending(neighbour->link) ? POLLOUT : 0;
+        } else if (neighbour->link == NULL && return_ms != 0 && return_ms < *wake_ms) {
+            *wake_ms = return_ms;
         }
     }
     fds[control->count] = (struct pollfd){.fd = -1};
@@ -423,6 +513,9 @@ static void wait_and_step(struct connect *connect)
         return;
     }
     step_connect(connect, hvd_clock_ms());
+    if (!is_over(connect)) {
+        end_returns(connect, hvd_clock_ms());
+    }
     if (!is_over(connect) && !is_lost(connect) &&
         hvd_clock_ms() >= deadline_of(connect)) {
         give_up(connect);

@@ -7,7 +7,10 @@
  *     ── JOINED (descriptor) ──►     from here on a closed link is a death
  *     ◄─ SHARE (descriptor) ... ─    on a node: the leader's, and one of each local rank
  *     ── READY ────────────────►     the child and all ranks below it are connected
- *     ◄─ GO ────────────────────     the whole tree is up */
+ *     ◄─ GO ────────────────────     the whole tree is up
+ *
+ * If a connection to another node is reset before GO, the child connects again, and both
+ * begin anew with JOINED. */
 #ifndef HVD_CONTROL_PROTOCOL_H
 #define HVD_CONTROL_PROTOCOL_H
 
