@@ -3,6 +3,7 @@
  * authenticated together. */
 #include "pmix_boot/rendezvous/channel.h"
 
+#include <errno.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #define SEAL_BYTES crypto_secretstream_xchacha20poly1305_ABYTES
 
 /* A new protocol gets a new context, so that the keys of different protocols differ. */
-static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas4";
+static const char context[crypto_kdf_CONTEXTBYTES + 1] = "hvdelas5";
 
 /* The longest frame that is accepted before the peer has proved itself, and afterwards.
  * The longest messages contain the cards of all ranks. */
@@ -114,6 +115,13 @@ bool hvd_channel_has_begun(const struct hvd_channel *channel)
 bool hvd_channel_is_pending(const struct hvd_channel *channel)
 {
     return hvd_link_is_pending(channel->link);
+}
+
+bool hvd_channel_was_reset(const struct hvd_channel *channel)
+{
+    const int error = hvd_link_errno(channel->link);
+
+    return error == ECONNRESET || error == EPIPE;
 }
 
 /* --- outgoing --- */

@@ -60,6 +60,9 @@ bool hvd_channel_is_open(const struct hvd_channel *channel);
 /* Returns whether the other side's header has arrived. Any process can send one. */
 bool hvd_channel_has_begun(const struct hvd_channel *channel);
 
+/* Returns whether the connection ended by a reset, and not because the peer closed it. */
+bool hvd_channel_was_reset(const struct hvd_channel *channel);
+
 /* Returns whether data wait for room in the socket. */
 bool hvd_channel_is_pending(const struct hvd_channel *channel);
 

@@ -27,6 +27,7 @@ struct hvd_connection {
     uint32_t subject; /* the subject of that note */
     bool watches; /* the peer wants to know of ranks that end before init */
     bool is_over;
+    uint64_t join_number; /* of the last join */
     char host[256];
     struct hvd_rendezvous_process process;
     void *card; /* [card_bytes], owned */

@@ -2,6 +2,7 @@
 #include "pmix_boot/rendezvous/join.h"
 
 #include <limits.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,11 @@
 /* The service itself refuses a rank when the rank's time limit has passed. If it does not
  * answer this long after the limit, it hangs. */
 static const int hang_ms = 15000;
+
+/* How often to ask again if the connection breaks, and how long to try to reach the
+ * service then: if it does not listen any more, it has ended. */
+static const int most_repeats = 3;
+static const int repeat_ms = 2000;
 
 /* --- the question --- */
 
@@ -32,11 +38,20 @@ static struct hvd_rendezvous_process describe_process(void)
     return process;
 }
 
+static uint64_t draw_number(void)
+{
+    uint64_t number;
+
+    randombytes_buf(&number, sizeof(number));
+    return number;
+}
+
 int hvd_rendezvous_join_make(const struct hvd_rendezvous_join_query *query,
                              struct hvd_channel_message *message, struct hvd_error *err)
 {
     struct hvd_rendezvous_join head = {
         .card_bytes = query->card_bytes,
+        .number = draw_number(),
         .host_bytes = (uint32_t)strlen(query->host),
         .slot = query->slot,
         .count = query->count,
@@ -174,12 +189,40 @@ int hvd_rendezvous_join_read(const struct hvd_channel_message *answer,
 
 /* --- a static job --- */
 
+/* Asks over a connection of its own. If that breaks, asks again over another one; if none
+ * can be had, *err tells why the first one has ended. The caller ends *call. */
+static int ask(const struct hvd_rendezvous_join_query *query,
+               const struct hvd_channel_message *question,
+               struct hvd_rendezvous_call **call, struct hvd_channel_message *answer,
+               struct hvd_error *err)
+{
+    const int most_ms =
+        query->timeout_ms < INT_MAX - hang_ms ? query->timeout_ms + hang_ms : INT_MAX;
+    int status = hvd_rendezvous_call_begin(query->address, query->timeout_ms, call, err);
+
+    if (status < 0) {
+        return status;
+    }
+    status = hvd_rendezvous_call_ask(*call, question, most_ms, answer, err);
+    for (int i = 0; i < most_repeats && status == HVD_ERR_NET; i++) {
+        struct hvd_rendezvous_call *next = NULL;
+
+        if (hvd_rendezvous_call_begin(query->address, repeat_ms, &next, NULL) < 0) {
+            break;
+        }
+        hvd_rendezvous_call_end(*call);
+        *call = next;
+        status = hvd_rendezvous_call_ask(*call, question, most_ms, answer, err);
+    }
+    return status;
+}
+
 int hvd_rendezvous_join_static(const struct hvd_rendezvous_join_query *query,
                                struct hvd_rendezvous_generation *generation, int *culprit,
                                struct hvd_error *err)
 {
     struct hvd_rendezvous_call *call = NULL;
-    struct hvd_channel_message question;
+    struct hvd_channel_message question = {0};
     struct hvd_channel_message answer;
     int status = hvd_rendezvous_join_make(query, &question, err);
 
@@ -187,13 +230,7 @@ int hvd_rendezvous_join_static(const struct hvd_rendezvous_join_query *query,
     if (status < 0) {
         return status;
     }
-    status = hvd_rendezvous_call_begin(query->address, query->timeout_ms, &call, err);
-    if (status == 0) {
-        const int most_ms =
-            query->timeout_ms < INT_MAX - hang_ms ? query->timeout_ms + hang_ms : INT_MAX;
-
-        status = hvd_rendezvous_call_ask(call, &question, most_ms, &answer, err);
-    }
+    status = ask(query, &question, &call, &answer, err);
     free((void *)question.data);
     if (status == 0) {
         status = hvd_rendezvous_join_read(&answer, generation, culprit, err);

@@ -55,6 +55,8 @@ struct hvd_rendezvous_process {
 /* Followed by the list of ranks, int32_t [listed], the host name and the card. */
 struct hvd_rendezvous_join {
     uint64_t card_bytes;
+    /* random; the same if a rank asks again because its connection was reset */
+    uint64_t number;
     uint32_t host_bytes; /* without the final NUL */
     int32_t slot; /* the number that the launcher gave this process */
     int32_t count; /* number of ranks that begin together; 0 in an elastic job */

@@ -186,6 +186,9 @@ static void progress_rounds(struct hvd_roster *roster, int64_t now_ms,
             step->act = HVD_ROSTER_FORM;
         } else if (round->here > 0) {
             ask_again(step, round->deadline_ms);
+            if (round->lost >= 0) {
+                ask_again(step, round->return_ms);
+            }
         }
         if (step->act != HVD_ROSTER_WAIT) {
             answer_round(roster, round, step);
@@ -326,6 +329,17 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64
         roster->waiting_since_ms = now_ms;
     }
     return rank;
+}
+
+int hvd_roster_lose(struct hvd_roster *roster, int id, const char *host, int64_t now_ms)
+{
+    struct hvd_member *member = hvd_roster_find(roster, id);
+
+    if (member->round != NULL &&
+        hvd_roster_round_lose(member->round, member->rank, host, now_ms)) {
+        member->round = NULL;
+    }
+    return hvd_roster_remove(roster, id, host, now_ms);
 }
 
 int hvd_roster_locate(struct hvd_roster *roster, int rank, const char *host)

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* How long a rank whose connection was reset may take to join again. */
+static const int64_t return_ms = 1000;
+
 enum place {
     AWAITED,
     HERE,
@@ -62,6 +65,7 @@ struct hvd_roster_round *hvd_roster_round_create(const struct hvd_roster_join *j
         .awaited = join->count,
         .timeout_ms = join->timeout_ms,
         .deadline_ms = now_ms + join->timeout_ms,
+        .lost = -1,
     };
     if (round->places == NULL || (join->ranks != NULL && round->ranks == NULL)) {
         hvd_roster_round_destroy(round);
@@ -137,22 +141,44 @@ int hvd_roster_round_join(struct hvd_roster_round *round,
     }
     round->places[join->index] = HERE;
     round->here++;
+    if (round->lost == join->index) {
+        round->lost = -1;
+    }
     return 0;
+}
+
+static void fail_left(const struct hvd_roster_round *round, int index, const char *host,
+                      struct hvd_roster_failure *failure)
+{
+    failure->culprit = rank_at(round, index);
+    hvd_fail(&failure->error, HVD_ERR_PEER,
+             "rank %d on %s has ended, or lost its network, before all %d ranks had "
+             "started",
+             failure->culprit, host, round->count);
 }
 
 void hvd_roster_round_leave(struct hvd_roster_round *round, int index, const char *host)
 {
-    const int rank = rank_at(round, index);
-
     round->places[index] = ANSWERED;
     round->here--;
     if (round->failure.error.status == 0) {
-        hvd_fail(&round->failure.error, HVD_ERR_PEER,
-                 "rank %d on %s has ended, or lost its network, before all %d ranks had "
-                 "started",
-                 rank, host, round->count);
-        round->failure.culprit = rank;
+        fail_left(round, index, host, &round->failure);
     }
+}
+
+bool hvd_roster_round_lose(struct hvd_roster_round *round, int index, const char *host,
+                           int64_t now_ms)
+{
+    if (round->lost >= 0 || round->failure.error.status != 0) {
+        return false;
+    }
+    round->places[index] = AWAITED;
+    round->here--;
+    round->awaited++;
+    round->lost = index;
+    round->return_ms = now_ms + return_ms;
+    fail_left(round, index, host, &round->loss);
+    return true;
 }
 
 void hvd_roster_round_end(struct hvd_roster_round *round,
@@ -160,7 +186,10 @@ void hvd_roster_round_end(struct hvd_roster_round *round,
 {
     const int at = find_place(round, end->rank);
 
-    if (round->failure.error.status == 0 && at >= 0 && round->places[at] == AWAITED) {
+    if (round->failure.error.status == 0 && at >= 0 && at == round->lost) {
+        round->failure = round->loss;
+    } else if (round->failure.error.status == 0 && at >= 0 &&
+               round->places[at] == AWAITED) {
         hvd_missing_fail_end(end, round->ranks != NULL, &round->failure.error);
         round->failure.culprit = end->rank;
     }
@@ -169,8 +198,12 @@ void hvd_roster_round_end(struct hvd_roster_round *round,
 void hvd_roster_round_expire(struct hvd_roster_round *round, int64_t now_ms,
                              const struct hvd_missing_hosts *hosts)
 {
-    if (round->failure.error.status == 0 && round->awaited > 0 &&
-        now_ms >= round->deadline_ms) {
+    if (round->failure.error.status != 0) {
+        return;
+    }
+    if (round->lost >= 0 && now_ms >= round->return_ms) {
+        round->failure = round->loss;
+    } else if (round->awaited > 0 && now_ms >= round->deadline_ms) {
         fail_late(round, hosts);
     }
 }

@@ -41,6 +41,11 @@ struct hvd_roster_round {
     int awaited; /* the round is over when no rank is here or awaited */
     int timeout_ms;
     int64_t deadline_ms;
+    /* index of an awaited rank that was here before its connection was reset, -1: none;
+     * when it has to be back; and what the others are told if it is not */
+    int lost;
+    int64_t return_ms;
+    struct hvd_roster_failure loss;
     /* why the round cannot begin; status 0 if it can */
     struct hvd_roster_failure failure;
 };
@@ -63,6 +68,12 @@ bool hvd_roster_round_is_of(const struct hvd_roster_round *round,
 int hvd_roster_round_join(struct hvd_roster_round *round,
                           const struct hvd_roster_join *join,
                           struct hvd_roster_failure *failure);
+
+/* The connection of the rank with this index, which was here, was reset: awaits the rank
+ * again, for a second. Returns false if the round awaits another such rank already, or
+ * has failed. */
+bool hvd_roster_round_lose(struct hvd_roster_round *round, int index, const char *host,
+                           int64_t now_ms);
 
 /* Each of these fails the round, unless it has failed already. leave: the rank with this
  * index was here and is gone. end: the process of an awaited rank has ended. expire: the

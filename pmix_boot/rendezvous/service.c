@@ -28,10 +28,20 @@ enum {
     STRANGERS = 64,
 };
 
+/* The last FORMED of a static job. A rank whose connection is reset before it arrives
+ * asks again, by the same number. */
+struct answer {
+    char *data; /* NULL: none */
+    size_t bytes;
+    uint64_t *numbers; /* [count], by rank */
+    int count;
+};
+
 struct service {
     const struct hvd_rendezvous_service_config *config;
     struct hvd_roster roster;
     struct hvd_board board;
+    struct answer answer;
     struct hvd_connection *connections;
     size_t count;
     uint64_t arrived; /* number of connections so far */
@@ -94,7 +104,10 @@ static int32_t remove_member(struct service *service,
         hvd_log(HVD_LOG_DEBUG, "rendezvous: rank %d on %s is gone", member->slot,
                 connection->host);
     }
-    return hvd_roster_remove(&service->roster, id, connection->host, hvd_clock_ms());
+    return hvd_channel_was_reset(connection->channel)
+               ? hvd_roster_lose(&service->roster, id, connection->host, hvd_clock_ms())
+               : hvd_roster_remove(&service->roster, id, connection->host,
+                                   hvd_clock_ms());
 }
 
 static void remove_connection(struct service *service, struct hvd_connection *connection)
@@ -152,6 +165,44 @@ static char *make_formed(struct service *service, const int *ids, int size, size
     return data;
 }
 
+/* Keeps the answer that the members have got, and takes over its data. Keeps none if
+ * memory runs out. */
+static void keep_answer(struct service *service, const struct hvd_roster_step *step,
+                        char *data, size_t bytes)
+{
+    struct answer *answer = &service->answer;
+    uint64_t *numbers = calloc((size_t)step->count, sizeof(*numbers));
+
+    free(answer->data);
+    free(answer->numbers);
+    *answer = (struct answer){0};
+    if (numbers == NULL) {
+        free(data);
+        return;
+    }
+    for (int rank = 0; rank < step->count; rank++) {
+        numbers[rank] = find_connection(service, step->ids[rank])->join_number;
+    }
+    *answer = (struct answer){data, bytes, numbers, step->count};
+}
+
+/* Repeats the answer to a rank that has not got it. Returns whether there is one. */
+static bool repeat_answer(struct service *service,
+                          const struct hvd_connection *connection,
+                          const struct hvd_rendezvous_join *head)
+{
+    const struct answer *answer = &service->answer;
+
+    if (answer->data == NULL || head->count != answer->count || head->index < 0 ||
+        head->index >= answer->count || answer->numbers[head->index] != head->number) {
+        return false;
+    }
+    ((struct hvd_rendezvous_formed *)answer->data)->rank = head->index;
+    send_to(service, hvd_channel_fd(connection->channel), HVD_RENDEZVOUS_FORMED,
+            answer->data, answer->bytes);
+    return true;
+}
+
 /* Logs the first generation only in a job with spares. */
 static void log_generation(const struct hvd_roster *roster)
 {
@@ -186,7 +237,11 @@ static int form_generation(struct service *service, const struct hvd_roster_step
                        hvd_roster_find(&service->roster, step->ids[rank])->slot);
         }
     }
-    free(data);
+    if (roster->rules.is_elastic) {
+        free(data);
+    } else {
+        keep_answer(service, step, data, bytes);
+    }
     return 0;
 }
 
@@ -353,6 +408,10 @@ static int take_join(struct service *service, struct hvd_connection *connection,
         message->bytes - sizeof(head) < list_bytes) {
         return HVD_ERR_NET;
     }
+    if (repeat_answer(service, connection, &head)) {
+        return 0;
+    }
+    connection->join_number = head.number;
     status = hvd_connection_take_card(connection, data + sizeof(head) + list_bytes,
                                       message->bytes - sizeof(head) - list_bytes,
                                       head.host_bytes, head.card_bytes);
@@ -770,6 +829,8 @@ int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *confi
     free(service.connections);
     free(service.polls);
     free(service.dropped);
+    free(service.answer.data);
+    free(service.answer.numbers);
     hvd_roster_finish(&service.roster);
     return status;
 }

@@ -275,6 +275,53 @@ static void test_end(void)
            "a rank that waits counts as alive, whatever the launcher reported");
 }
 
+static void lose(int rank, int64_t now_ms)
+{
+    hvd_roster_lose(&roster, ID + rank, "n1", now_ms);
+}
+
+static void test_reset(void)
+{
+    begin();
+    hand_in(0, 3, 0);
+    hand_in(1, 3, 0);
+    lose(1, 100);
+    tap_ok(act(100) == HVD_ROSTER_WAIT && step.again_ms == 1100,
+           "a rank whose connection was reset has a second to join again");
+    hand_in(1, 3, 1099);
+    hand_in(2, 3, 5000);
+    tap_ok(act(5000) == HVD_ROSTER_FORM && is_for(3, (int[]){0, 1, 2}),
+           "all begin if it does");
+    begin();
+    hand_in(0, 3, 0);
+    hand_in(1, 3, 0);
+    lose(1, 100);
+    tap_ok(act(1100) == HVD_ROSTER_REFUSE && is_for(1, (int[]){0}) &&
+               says(&step.failure, HVD_ERR_PEER,
+                    "rank 1 on n1 has ended, or lost its network, before all 3 ranks") &&
+               step.failure.culprit == 1,
+           "if it does not, the others are told which rank it is");
+    tap_ok(hand_in(1, 3, 1200) == HVD_ERR_PEER && hand_in(2, 3, 1300) == HVD_ERR_PEER,
+           "ranks that join later get the same error");
+    begin();
+    hand_in(0, 3, 0);
+    hand_in(1, 3, 0);
+    lose(1, 100);
+    end_rank(1, SIGKILL, "");
+    tap_ok(act(100) == HVD_ROSTER_REFUSE &&
+               says(&step.failure, HVD_ERR_PEER, "rank 1 on n1 has ended, or lost"),
+           "if its process ends, they are told at once");
+    begin();
+    hand_in(0, 4, 0);
+    hand_in(1, 4, 0);
+    hand_in(2, 4, 0);
+    lose(0, 100);
+    lose(1, 200);
+    tap_ok(act(200) == HVD_ROSTER_REFUSE && is_for(1, (int[]){2}) &&
+               says(&step.failure, HVD_ERR_PEER, "rank 1 on n1 has ended, or lost"),
+           "the second rank that is lost in the same second ends the start");
+}
+
 static void test_nonsense(void)
 {
     static const int32_t list[] = {1, 3};
@@ -323,6 +370,7 @@ int main(void)
     test_many_missing();
     test_death();
     test_end();
+    test_reset();
     test_nonsense();
     hvd_roster_finish(&roster);
     return tap_done();
