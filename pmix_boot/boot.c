@@ -253,7 +253,10 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
 
 int hvd_boot_lost(const struct hvd_boot *boot)
 {
-    return boot->is_elastic ? hvd_rendezvous_client_lost() : -1;
+    const int lost = boot->is_elastic ? hvd_rendezvous_client_lost() : -1;
+
+    return lost < 0 && boot->is_elastic && hvd_rendezvous_client_is_cut() ? boot->rank
+                                                                          : lost;
 }
 
 void hvd_boot_destroy(struct hvd_boot *boot)

@@ -83,7 +83,8 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
                     struct hvd_error *err);
 
 /* Returns a rank that has died since hvd_boot_create, as far as the service of an elastic
- * job knows, or -1. Does not block. */
+ * job knows, or -1. This rank is meant if its own connection to the service broke. Does
+ * not block. */
 int hvd_boot_lost(const struct hvd_boot *boot);
 
 /* Destroys a boot; NULL is allowed. */

@@ -18,6 +18,9 @@
 #include "pmix_boot/rendezvous/message.h"
 #include "pmix_boot/sock/socket.h"
 
+/* How often to join again in one call, if the connection breaks each time. */
+static const int most_repeats = 3;
+
 static struct {
     pthread_mutex_t lock;
     struct hvd_channel *channel; /* NULL if not connected */
@@ -28,6 +31,7 @@ static struct {
     bool is_ready; /* the service knows that this rank has the state of the training */
     uint32_t changes;
     int lost;
+    bool is_cut; /* the connection broke after the answer to the last join */
 } client = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = -1};
 
 /* --- a forked child is not a rank: it must not keep its parent's connection open --- */
@@ -206,24 +210,25 @@ int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
                                struct hvd_rendezvous_generation *generation,
                                struct hvd_error *err)
 {
-    bool was_open;
+    bool has_asked;
     int status = 0;
 
     pthread_mutex_lock(&client.lock);
     client.is_joining = true;
-    was_open = client.channel != NULL;
-    if (!was_open) {
+    if (client.channel == NULL) {
         status = open_channel(query, err);
     }
-    if (status == 0) {
+    has_asked = status == 0;
+    if (has_asked) {
         status = ask_service(query, generation, err);
     }
-    if (was_open && client.channel == NULL) {
+    for (int i = 0; i < most_repeats && has_asked && client.channel == NULL; i++) {
         status = ask_again(query, generation, err);
     }
     /* Notices before the answer were about the previous generation. */
     client.changes = 0;
     client.lost = -1;
+    client.is_cut = false;
     client.is_joining = false;
     pthread_mutex_unlock(&client.lock);
     return status;
@@ -244,7 +249,7 @@ static void read_notes(void)
     struct hvd_channel_message message;
 
     if (client.channel != NULL && !client.is_joining) {
-        (void)hvd_channel_progress(client.channel);
+        client.is_cut = hvd_channel_progress(client.channel) < 0;
         while (hvd_channel_next(client.channel, &message) == 0) {
             note_notice(&message);
         }
@@ -271,4 +276,15 @@ int hvd_rendezvous_client_lost(void)
     lost = client.lost;
     pthread_mutex_unlock(&client.lock);
     return lost;
+}
+
+bool hvd_rendezvous_client_is_cut(void)
+{
+    bool is_cut;
+
+    pthread_mutex_lock(&client.lock);
+    read_notes();
+    is_cut = client.is_cut;
+    pthread_mutex_unlock(&client.lock);
+    return is_cut;
 }

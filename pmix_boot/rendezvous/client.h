@@ -9,6 +9,8 @@
 #ifndef HVD_RENDEZVOUS_CLIENT_H
 #define HVD_RENDEZVOUS_CLIENT_H
 
+#include <stdbool.h>
+
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/rendezvous/join.h"
 
@@ -30,5 +32,10 @@ unsigned hvd_rendezvous_client_changes(void);
 
 /* Returns a rank of this generation that is gone, or -1. Does not block. */
 int hvd_rendezvous_client_lost(void);
+
+/* Returns whether the connection to the service broke since this rank last joined: the
+ * service takes this rank for dead then, and the others begin anew without it. Does not
+ * block. */
+bool hvd_rendezvous_client_is_cut(void);
 
 #endif

@@ -486,12 +486,21 @@ static bool is_lost(struct connect *connect)
     struct hvd_control *control = connect->control;
     struct hvd_control_reason abort = {.rank = hvd_boot_lost(control->boot),
                                        .status = HVD_ERR_PEER};
+    const char *host;
 
     if (abort.rank < 0 || abort.rank >= control->boot->size) {
         return false;
     }
-    snprintf(abort.text, sizeof(abort.text), "rank %d on %s died while it connected",
-             abort.rank, control->boot->peers[abort.rank].host);
+    host = control->boot->peers[abort.rank].host;
+    if (abort.rank == control->boot->rank) {
+        snprintf(abort.text, sizeof(abort.text),
+                 "rank %d on %s lost its connection to the service of the job while it "
+                 "connected, so the others begin without it",
+                 abort.rank, host);
+    } else {
+        snprintf(abort.text, sizeof(abort.text), "rank %d on %s died while it connected",
+                 abort.rank, host);
+    }
     hvd_control_propagate(control, &abort, NULL);
     return true;
 }
