@@ -54,9 +54,17 @@ lost()
 {
     as_user srun --hvd -N2 -n2 python3 -c 'import horovod.torch as hvd; hvd.init()'
 }
+checked()
+{
+    as_user srun --hvd -N2 "$prefix/bin/hvd-info" --check 2>&1 | tee "$work/checked"
+}
 if [ -n "$(find "$prefix" -name libhvd.so)" ]; then
     complains 'libhvd on that node gives an error that names the missing plugin' \
         'the hvd plugin is not installed on node n2: ask the administrator' lost
+    complains 'hvd-info --check names the node and what it lacks' \
+        '^n2: red: start: .* the hvd plugin is not installed on node n2: ask the administrator to install it there' \
+        checked
+    prints 'and its verdict is bad' '^verdict: bad$' cat "$work/checked"
 else
     tap_skip 'libhvd on that node gives an error that names the missing plugin' 'no libhvd in this build'
 fi

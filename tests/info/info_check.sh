@@ -39,6 +39,11 @@ says the_cause_of_that_is_printed 1 "^hvd-info: hvd.init() would fail here: .*12
     LD_LIBRARY_PATH="$fakes" HVD_RENDEZVOUS="$nobody" HOROVOD_RANK=0 HOROVOD_SIZE=2 HVD_START_TIMEOUT=1
 says reason_of_a_failing_start_is_printed 1 "^$(hostname): start: impossible: OMPI_COMM_WORLD_SIZE is 4 but there is no PMIx" \
     LD_LIBRARY_PATH="$fakes" OMPI_COMM_WORLD_SIZE=4
+says and_is_the_finding_about_this_node 1 "^$(hostname): red: start: OMPI_COMM_WORLD_SIZE is 4 but there is no PMIx" \
+    LD_LIBRARY_PATH="$fakes" OMPI_COMM_WORLD_SIZE=4
+says a_failing_start_has_a_verdict 1 "^verdict: bad$" LD_LIBRARY_PATH="$fakes" OMPI_COMM_WORLD_SIZE=4
+says ranks_that_do_not_find_each_other_have_a_verdict 1 "^verdict: bad$" \
+    LD_LIBRARY_PATH="$fakes" HVD_RENDEZVOUS="$nobody" HOROVOD_RANK=0 HOROVOD_SIZE=2 HVD_START_TIMEOUT=1
 unchanged=RANK:360caa42,MASTER_PORT:b11c431b,PYTHONPATH:317a0142 # of 3, 29500 and /opt/hvd
 says variables_that_stay_are_reported 0 "^variables that hvd's plugin has set: unchanged" LD_LIBRARY_PATH="$fakes" \
     HVD_EXPORTED=$unchanged RANK=3 MASTER_PORT=29500 PYTHONPATH=/image:/opt/hvd

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,9 @@ enum {
     TEXT_BYTES = 4096,
     GATHER_MS = 60000,
     SECONDS = 8, /* for measurements, by default */
+    /* A rank that fails stays for so long. When its end makes srun end the step, Slurm
+     * loses output that it has not read by then (seen with 22.05). */
+    LINGER_MS = 1000,
 };
 
 /* The fact that decides about the verdict. */
@@ -41,6 +45,7 @@ struct facts {
     char *text; /* one fact a line */
     size_t bytes;
     int start_status; /* 0, or the status with which hvd_init would fail */
+    char start[TEXT_BYTES]; /* how ranks find each other, or why they cannot */
     bool has_gpu; /* that hvd can use */
     double values[HVD_INFO_VALUES];
 };
@@ -113,7 +118,6 @@ static void write_versions(const struct check *check, FILE *out)
 static int collect_facts(const struct check *check, struct facts *facts,
                          struct hvd_error *err)
 {
-    char start[TEXT_BYTES] = "";
     char gpus[TEXT_BYTES] = "";
     char model[HVD_INFO_GPU_MODEL_BYTES];
     const char *gpu_fact = NULL;
@@ -123,7 +127,8 @@ static int collect_facts(const struct check *check, struct facts *facts,
     for (int i = 0; i < HVD_INFO_VALUES; i++) {
         facts->values[i] = NAN;
     }
-    facts->start_status = check->library.start_describe(start, sizeof(start));
+    facts->start_status =
+        check->library.start_describe(facts->start, sizeof(facts->start));
     status = judge_gpus(check->lookup, check->library.gpu_describe(gpus, sizeof(gpus)),
                         &gpu_fact, err);
     if (status != 0) {
@@ -135,7 +140,7 @@ static int collect_facts(const struct check *check, struct facts *facts,
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for the facts of this node");
     }
     fprintf(out, "start: %s%s\n",
-            facts->start_status == 0 ? "by " : "impossible: ", start);
+            facts->start_status == 0 ? "by " : "impossible: ", facts->start);
     write_pmix_security(out);
     write_versions(check, out);
     hvd_info_variables_print(check->lookup, out);
@@ -226,6 +231,15 @@ static void print_verdict(const struct hvd_info_findings *findings, int ranks)
     putchar('\n');
 }
 
+static void print_findings(const struct check *check,
+                           const struct hvd_info_findings *findings, int ranks)
+{
+    hvd_info_findings_print(
+        findings, isatty(STDOUT_FILENO) && check->lookup(HVD_ENV_NO_COLOR) == NULL,
+        stdout);
+    print_verdict(findings, ranks);
+}
+
 /* Prints the facts, those of a lone rank without its node, the findings and the
  * verdict. */
 static int print_all(const struct check *check, const struct hvd_info_nodes *nodes,
@@ -242,10 +256,7 @@ static int print_all(const struct check *check, const struct hvd_info_nodes *nod
         } else {
             status = hvd_info_fold_print(nodes, texts, stdout, err);
         }
-        hvd_info_findings_print(
-            findings, isatty(STDOUT_FILENO) && check->lookup(HVD_ENV_NO_COLOR) == NULL,
-            stdout);
-        print_verdict(findings, nodes->ranks);
+        print_findings(check, findings, nodes->ranks);
     }
     return status < 0 || fflush(stdout) == 0
                ? status
@@ -275,7 +286,7 @@ static int report(const struct check *check, const struct hvd_info_nodes *nodes,
 }
 
 /* Reports about this node only; with a cause, that of the check which has failed: the
- * facts with the node's name, without a verdict. */
+ * facts with the node's name, and the failed check as the only finding. */
 static int report_own(const struct check *check, const struct facts *facts,
                       const char *failed, const char *cause, struct hvd_error *err)
 {
@@ -301,17 +312,21 @@ static int report_own(const struct check *check, const struct facts *facts,
     assert(status != 0 || nodes.ranks == 1);
     if (status == 0 && cause == NULL) {
         status = report(check, &nodes, texts, facts->values, err);
-    } else if (status == 0 && check->options->is_json) {
-        status = hvd_info_findings_add(&nodes, ranks, 1, &failure, &findings, err);
-        if (status == 0) {
-            status = hvd_info_findings_json(&nodes, texts, &findings, stdout, err);
-        }
-        hvd_info_findings_finish(&findings);
     } else if (status == 0) {
+        status = hvd_info_findings_add(&nodes, ranks, 1, &failure, &findings, err);
+    }
+    if (status == 0 && cause != NULL && check->options->is_json) {
+        status = hvd_info_findings_json(&nodes, texts, &findings, stdout, err);
+    } else if (status == 0 && cause != NULL) {
         status = hvd_info_fold_print(&nodes, texts, stdout, err);
+        print_findings(check, &findings, nodes.ranks);
     }
     fflush(stdout);
+    hvd_info_findings_finish(&findings);
     hvd_info_nodes_finish(&nodes);
+    if (cause != NULL && check->lookup(HVD_ENV_SLURM_STEP) != NULL) {
+        poll(NULL, 0, LINGER_MS);
+    }
     return status;
 }
 
@@ -452,7 +467,7 @@ static int start_and_check(const struct check *check, struct facts *facts,
     int status;
 
     if (facts->start_status != 0) {
-        status = report_own(check, facts, "start", "hvd.init() would fail here", err);
+        status = report_own(check, facts, "start", facts->start, err);
         return status == 0 ? hvd_fail(err, HVD_ERR_STATE, "hvd.init() would fail here")
                            : status;
     }
