@@ -408,7 +408,7 @@ int hvd_multilevel_set_up(struct hvd_schedule *schedule, struct hvd_error *err)
     hvd_grid_make(schedule->query.layout->nodes, schedule->grid_levels, &setup->grid);
     setup->coords = hvd_grid_locate(&setup->grid, schedule->node);
     setup->is_cut = schedule->choice.algorithm == HVD_ALGORITHM_DIRECT;
-    setup->messages = hvd_grid_messages(&setup->grid);
+    setup->messages = setup->is_cut ? hvd_grid_messages(&setup->grid) : 0;
     setup->finals_lag = schedule->query.geometry.slots > 2 ? 2 : 1;
     setup->get_lag = setup->finals_lag + 1;
     status = hvd_slices_set_up(schedule, &ops, err);

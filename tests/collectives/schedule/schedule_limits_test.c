@@ -198,6 +198,28 @@ static void test_short_messages(void)
     hvd_layout_finish(&layout);
 }
 
+/* If data is not cut into parts, each message carries a whole slice, however many there
+ * are: chunks need not be longer than 64 KiB. */
+static void test_whole_slices(void)
+{
+    struct hvd_layout layout = make_layout(16, 4);
+    struct hvd_schedule_query query = query_of(HVD_COLL_ALLREDUCE, &layout);
+    struct hvd_algorithm_choices choices = {0};
+    struct tally tally = {0};
+
+    hvd_algorithm_choices_builtin(hvd_job_shape_of(&layout), &choices);
+    choices.of[HVD_COLL_ALLREDUCE] = (struct hvd_algorithm_rows){
+        .count = 1, .rows = {{.algorithm = HVD_ALGORITHM_LINEAR}}};
+    choices.grid_levels = 2;
+    query.choices = &choices;
+    query.count = 48 << 10;
+    tap_ok(
+        tally_query(&query, &tally) && tally.messages == 3 * 2 * 2 * 3,
+        "uncut allreduce of 192 KiB on two levels: three chunks, each with messages to "
+        "and from three others, twice");
+    hvd_layout_finish(&layout);
+}
+
 static void test_nothing(void)
 {
     struct hvd_layout layout = make_layout(2, 2);
@@ -282,6 +304,7 @@ int main(void)
     test_huge_counts();
     test_many_nodes();
     test_short_messages();
+    test_whole_slices();
     test_nothing();
     test_refusals();
     return tap_done();
