@@ -33,7 +33,9 @@
  * then wait.
  *
  * Errors: a function that can fail returns 0, or a negative enum hvd_status
- * (hvd_status.h) and a sentence for the user in err, which may be NULL. For requests:
+ * (hvd_status.h) and a sentence for the user in err, which may be NULL. If err is NULL
+ * both at the start of a request and in hvd_wait, the rank can do without the result:
+ * hvdrun does not take the failure for the reason why the rank ends. For requests:
  *
  *   status                           consequence
  *   HVD_ERR_ARG, _UNSUPPORTED,       from a start function: nothing was submitted. Other

@@ -454,6 +454,7 @@ int hvd_start_submit(struct hvd_start *start, const struct hvd_tensor *tensors, 
         request->range_name = start->is_own_name ? NULL : start->word;
         request->job = hvd_job_number();
         request->set_size = start->set_size;
+        request->is_optional = err == NULL;
         status = hvd_job_submit(job, request, err);
     }
     hvd_job_exit();

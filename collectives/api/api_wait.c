@@ -61,7 +61,7 @@ HVD_EXPORT int hvd_wait_for(struct hvd_request *request, int timeout_ms,
         }
     }
     status = request_status(request, err);
-    if (status == HVD_ERR_SHUTDOWN) {
+    if (status == HVD_ERR_SHUTDOWN && (err != NULL || !request->is_optional)) {
         hvd_cause_miss(hvd_entry_operation(request->entries, operation));
     }
     return status;

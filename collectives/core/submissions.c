@@ -59,7 +59,7 @@ static int refuse_request(const struct hvd_submissions *submissions,
     const struct hvd_error *refusal = &submissions->refusal;
     char operation[HVD_OPERATION_BYTES];
 
-    if (refusal->status == HVD_ERR_SHUTDOWN) {
+    if (refusal->status == HVD_ERR_SHUTDOWN && !request->is_optional) {
         hvd_grace_begin();
         hvd_cause_miss(hvd_entry_operation(request->entries, operation));
     }

@@ -85,6 +85,7 @@ struct hvd_request {
     uint64_t job; /* the number of the job in which it was started */
     int set_size; /* the size of its process set at the start */
     bool is_persistent; /* it has been started more than once */
+    bool is_optional; /* it was started without an err: see hvd.h */
     /* entries not launched yet; protected by the progress lock, like is_kept */
     int unlaunched;
     bool is_kept; /* struct hvd_job is one of the owners */

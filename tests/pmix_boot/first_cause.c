@@ -5,6 +5,8 @@
  *   exit   returns CODE at once
  *   kill   sends signal CODE to itself
  *   init   cannot join the job, and returns CODE after the others stop waiting for it
+ *   spare  starts two allreduces for which nobody waits while the others shut hvd down,
+ *          then returns CODE
  *
  * The other ranks print why they end, and return 1. */
 #include <signal.h>
@@ -49,6 +51,37 @@ static int step(struct hvd_error *err)
     return status;
 }
 
+static int start_spare(struct hvd_request **request)
+{
+    static const int64_t count = 1;
+    static double value;
+    const struct hvd_tensor tensor = {.name = "spare",
+                                      .input = &value,
+                                      .output = &value,
+                                      .shape = &count,
+                                      .ndim = 1,
+                                      .dtype = HVD_FLOAT64,
+                                      .device = HVD_DEVICE_CPU};
+
+    return hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL, request, NULL);
+}
+
+/* The victim starts an allreduce before the others leave, and another one afterwards. */
+static int do_without(bool is_victim, int code)
+{
+    struct hvd_request *request = NULL;
+
+    if (is_victim && start_spare(&request) == 0) {
+        while (hvd_test(request, NULL) == HVD_INPROGRESS) {
+            usleep(1000);
+        }
+        hvd_request_free(request);
+        (void)start_spare(&request);
+    }
+    hvd_shutdown();
+    return is_victim ? code : 0;
+}
+
 static int join(bool must_fail, int code, struct hvd_error *err)
 {
     const int nobody = 100;
@@ -70,6 +103,9 @@ int main(int argc, char **argv)
         argc == 4 ? join(is_victim && strcmp(argv[2], "init") == 0, atoi(argv[3]), &err)
                   : HVD_ERR_ARG;
 
+    if (status == 0 && strcmp(argv[2], "spare") == 0) {
+        return do_without(is_victim, atoi(argv[3]));
+    }
     if (status == 0 && strcmp(argv[2], "leave") != 0) {
         /* hvdrun sends SIGTERM half a second after the failure, too early on a busy
          * machine */

@@ -118,6 +118,9 @@ first_causes()
     returns "a rank that shuts hvd down first, then exits with 0, is named" 1 \
         "^hvdrun: rank 2 \(pid [0-9]+\) exited with status 0 while rank [01] was in .*: did its script end early, or have less data\? See hvd.join" \
         run -np 3 "$first_cause" 2 leave 0
+    returns "a rank that fails for its own reason is named, if it could do without a result that others did not give" 3 \
+        '^hvdrun: rank 1 \(pid [0-9]+\) exited with status 3; the other ranks were ended$' \
+        run -np 2 "$first_cause" 1 spare 3
     returns "a rank that is stopped is named" 1 \
         '^hvdrun: rank 1 \(pid [0-9]+\) stopped responding .*: rank 1 on [^ ]+ does not answer: .* stopped' \
         run -np 3 env HOROVOD_STALL_CHECK_TIME_SECONDS=1 HOROVOD_STALL_SHUTDOWN_TIME_SECONDS=2 \

@@ -196,7 +196,8 @@ void hvd_start_compute_step(void *argument, struct TF_OpKernelContext *context)
     set_output(context, is_due);
 }
 
-/* Starts the allreduce of these sums. If that fails, nothing is compared. */
+/* Starts the allreduce of these sums. If that fails, nothing is compared: without an err,
+ * hvdrun does not take it for the reason why a script ends. */
 static void start_comparison(struct comparison *each, const double *sums)
 {
     const char *wanted = getenv(HVD_ENV_CHECK_PARAMETERS);
