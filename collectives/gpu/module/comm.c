@@ -357,6 +357,22 @@ static int finish_comm(struct hvd_gpu_comm *comm)
     return 0;
 }
 
+void hvd_comm_limit_ends(struct hvd_gpu_device *device)
+{
+    device->settle_end_ns = hvd_clock_ns() + settle_ms * INT64_C(1000000);
+}
+
+/* Returns how long the end of a communicator may wait for the device. */
+static int settle_left_ms(const struct hvd_gpu_device *device)
+{
+    const int64_t left_ns = device->settle_end_ns - hvd_clock_ns();
+
+    if (device->settle_end_ns == 0) {
+        return settle_ms;
+    }
+    return left_ns > 0 ? (int)(left_ns / 1000000) : 0;
+}
+
 void hvd_comm_end(struct hvd_gpu_comm *comm)
 {
     const struct hvd_nccl *nccl = comm->device->nccl;
@@ -369,7 +385,7 @@ void hvd_comm_end(struct hvd_gpu_comm *comm)
     /* NCCL refuses to destroy a communicator that has failed or is busy. */
     if (nccl->async_error(handle, &state) != NCCL_SUCCESS || state != NCCL_SUCCESS ||
         (comm->windows != NULL && !comm->is_finalized &&
-         hvd_comm_settle(comm, settle_ms, NULL) != 0)) {
+         hvd_comm_settle(comm, settle_left_ms(comm->device), NULL) != 0)) {
         nccl->abort(handle);
         return;
     }

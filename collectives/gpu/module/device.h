@@ -94,6 +94,9 @@ struct hvd_gpu_device {
     int failed;
     struct hvd_error failure;
     bool must_stop;
+    /* launcher; while the device stops, until when all communicators together may wait
+     * for its work; 0: it does not stop yet */
+    int64_t settle_end_ns;
     bool is_busy; /* the launcher is running a work or ending communicators */
     bool has_stopped; /* the launcher has ended */
     bool is_aborting; /* an abort has begun */
@@ -179,6 +182,9 @@ void hvd_comm_abandon(struct hvd_gpu_comm *comm);
 /* Waits until the device has completed the work on the communicator's stream. Returns
  * HVD_INPROGRESS if it has not within `ms`. */
 int hvd_comm_settle(struct hvd_gpu_comm *comm, int ms, struct hvd_error *err);
+/* Launcher thread only, when the device stops: from now on, the ends of all communicators
+ * together wait no longer for the device than that of one would. */
+void hvd_comm_limit_ends(struct hvd_gpu_device *device);
 /* Launcher thread only; call until has_left is set. Ends a communicator that is_leaving,
  * as far as that is possible without waiting for other ranks. Returns true when only the
  * struct is left to free. */

@@ -4,9 +4,10 @@
 
 #include "collectives/gpu/module/device.h"
 #include "collectives/gpu/module/timing.h"
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 
-/* How long to wait for the device before windows are freed. */
+/* How long to wait for the device before windows are freed, all together. */
 static const int settle_ms = 1000;
 
 static int find_device(struct hvd_gpu_device *device, struct hvd_error *err)
@@ -77,8 +78,13 @@ static int open_context(struct hvd_gpu_device *device, struct hvd_error *err)
  * device may still use them: then they leak. */
 static void free_windows(struct hvd_gpu_device *device)
 {
+    const int64_t end_ns = hvd_clock_ns() + settle_ms * INT64_C(1000000);
+
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
-        if (comm->windows != NULL && hvd_comm_settle(comm, settle_ms, NULL) == 0) {
+        const int64_t left_ns = end_ns - hvd_clock_ns();
+        const int left_ms = left_ns > 0 ? (int)(left_ns / 1000000) : 0;
+
+        if (comm->windows != NULL && hvd_comm_settle(comm, left_ms, NULL) == 0) {
             hvd_window_free_all(comm);
         }
     }

@@ -199,6 +199,7 @@ static void end_comms(struct hvd_gpu_device *device)
         pthread_cond_wait(&device->changed, &device->lock);
     }
     pthread_mutex_unlock(&device->lock);
+    hvd_comm_limit_ends(device);
     finish_leaving(device);
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
         if (atomic_load(&device->is_aborted)) {
