@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A GPU of this process: its context, streams, communicators and launcher thread.
  *
- * Threads: only the launcher thread calls NCCL, even to ask for errors; ncclCommAbort is
- * the exception. `lock` guards the fields that several threads use: they are marked
- * "lock". Fields marked "launcher" belong to the launcher thread. */
+ * Threads: only the launcher thread calls NCCL, even to ask for errors; ncclCommAbort and
+ * ncclMemFree are the exceptions. `lock` guards the fields that several threads use: they
+ * are marked "lock". Fields marked "launcher" belong to the launcher thread. */
 #ifndef HVD_GPU_DEVICE_H
 #define HVD_GPU_DEVICE_H
 
@@ -90,6 +90,8 @@ struct hvd_gpu_device {
     struct hvd_gpu_comm *comms; /* lock */
     int leaving; /* lock; number of communicators that are leaving */
     int looks; /* lock; number of communicators with wants_look */
+    struct hvd_gpu_window *retired; /* lock; windows of communicators that have ended */
+    bool is_freeing; /* lock; a thread frees their memory */
     /* launcher; status of the first work that failed; later work is refused */
     int failed;
     struct hvd_error failure;
@@ -190,7 +192,9 @@ void hvd_comm_limit_ends(struct hvd_gpu_device *device);
  * struct is left to free. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
-/* window.c and window_register.c. register fails if the device has failed or is aborted:
+/* window.c and window_register.c. retire_all is for the launcher thread, when the device
+ * no longer uses the windows: another thread frees them, which may take as long as all
+ * work of the device. register fails if the device has failed or is aborted:
  * NCCL's own answer is in window->state. It and deregister_all are for the launcher
  * thread. Call deregister_all and free_all when the device no longer uses the windows;
  * free_all also when NCCL does not. */
@@ -200,6 +204,7 @@ void hvd_window_destroy(struct hvd_gpu_window *window);
 int hvd_window_register(struct hvd_gpu_window *window, struct hvd_error *err);
 void hvd_window_deregister_all(struct hvd_gpu_comm *comm, ncclComm_t handle);
 void hvd_window_free_all(struct hvd_gpu_comm *comm);
+void hvd_window_retire_all(struct hvd_gpu_comm *comm);
 
 /* steps.c. Launcher thread only: puts the work's steps on its stream. */
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);

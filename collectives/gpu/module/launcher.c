@@ -12,6 +12,7 @@
 
 #include "collectives/gpu/module/device.h"
 #include "collectives/gpu/module/timing.h"
+#include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 #include "gpu_binding/base/thread.h"
 
@@ -350,6 +351,7 @@ static void end_thread(pthread_t thread, bool has_ended)
 
 bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms)
 {
+    const int64_t end_ns = hvd_clock_ns() + timeout_ms * INT64_C(1000000);
     bool stopped;
 
     if (!device->has_launcher) {
@@ -359,6 +361,12 @@ bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms)
     device->must_stop = true;
     pthread_cond_broadcast(&device->changed);
     stopped = await_flag(device, &device->has_stopped, true, timeout_ms);
+    if (stopped) {
+        const int64_t left_ns = end_ns - hvd_clock_ns();
+
+        stopped = await_flag(device, &device->is_freeing, false,
+                             left_ns > 0 ? (int)(left_ns / 1000000) : 0);
+    }
     pthread_mutex_unlock(&device->lock);
     end_thread(device->launcher, stopped);
     if (device->has_aborter) {

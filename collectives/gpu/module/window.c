@@ -4,6 +4,7 @@
 
 #include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
+#include "gpu_binding/base/thread.h"
 
 static void free_memory(struct hvd_gpu_device *device, void *memory)
 {
@@ -91,5 +92,50 @@ void hvd_window_free_all(struct hvd_gpu_comm *comm)
         free_memory(comm->device, window->memory);
         free(window);
         window = next;
+    }
+}
+
+static void *free_retired(void *argument)
+{
+    struct hvd_gpu_device *device = argument;
+    struct hvd_gpu_window *window;
+
+    pthread_mutex_lock(&device->lock);
+    while ((window = device->retired) != NULL) {
+        device->retired = window->next;
+        pthread_mutex_unlock(&device->lock);
+        free_memory(device, window->memory);
+        free(window);
+        pthread_mutex_lock(&device->lock);
+    }
+    device->is_freeing = false;
+    pthread_cond_broadcast(&device->changed);
+    pthread_mutex_unlock(&device->lock);
+    return NULL;
+}
+
+/* Without cuMem, ncclMemFree calls cudaFree, which waits for all work of the device. Some
+ * of that may wait for a rank that waits for this launcher. */
+void hvd_window_retire_all(struct hvd_gpu_comm *comm)
+{
+    struct hvd_gpu_device *device = comm->device;
+    pthread_t thread;
+    bool begins;
+
+    pthread_mutex_lock(&device->lock);
+    while (comm->windows != NULL) {
+        struct hvd_gpu_window *window = comm->windows;
+
+        comm->windows = window->next;
+        window->next = device->retired;
+        device->retired = window;
+    }
+    begins = device->retired != NULL && !device->is_freeing;
+    device->is_freeing = device->is_freeing || begins;
+    pthread_mutex_unlock(&device->lock);
+    if (begins && hvd_thread_start(&thread, free_retired, device) == 0) {
+        pthread_detach(thread);
+    } else if (begins) {
+        free_retired(device);
     }
 }

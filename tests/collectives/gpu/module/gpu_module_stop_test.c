@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A stuck GPU does not hold up the end of a job for longer if more process sets have
- * windows: gpu_module_stop_test MODULE, on the stand-in with NCCL 2.27. */
+/* A stuck GPU holds up neither the launcher when a process set with windows is removed,
+ * nor the end of a job for longer if more sets have windows. Usage:
+ * gpu_module_stop_test MODULE, on the stand-in with NCCL 2.27. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -53,35 +54,88 @@ static bool wait_behind(struct pass *pass, struct hvd_gpu_comm *comm)
     return pass_run(pass, &work) == 0;
 }
 
-int main(int argc, char **argv)
-{
-    struct pass pass = {0};
-    struct fake_stream *stream = NULL;
-    void *context = NULL;
-    bool is_good = argc == 2 && pass_load(argv[1]) && pass_open(&pass) == 0 &&
-                   cuDevicePrimaryCtxRetain(&context, 0) == 0 &&
-                   cuCtxPushCurrent_v2(context) == 0 &&
-                   cuStreamCreateWithPriority(&stream, 1, 0) == 0;
+/* A device with a stream that is stuck until end_stuck. */
+struct stuck {
+    struct pass pass;
+    struct fake_stream *stream;
+    void *context;
+};
 
-    if (is_good) {
-        fake_gpu_enqueue(stream, be_stuck, NULL);
-        is_good = pass_module->event_record(pass.ready, stream, NULL, &pass.err) == 0;
+static bool begin_stuck(struct stuck *stuck)
+{
+    struct pass *pass = &stuck->pass;
+
+    *stuck = (struct stuck){0};
+    atomic_store(&is_stuck, true);
+    if (pass_open(pass) != 0 || cuDevicePrimaryCtxRetain(&stuck->context, 0) != 0 ||
+        cuCtxPushCurrent_v2(stuck->context) != 0 ||
+        cuStreamCreateWithPriority(&stuck->stream, 1, 0) != 0) {
+        return false;
     }
+    fake_gpu_enqueue(stuck->stream, be_stuck, NULL);
+    return pass_module->event_record(pass->ready, stuck->stream, NULL, &pass->err) == 0;
+}
+
+static void end_stuck(struct stuck *stuck)
+{
+    atomic_store(&is_stuck, false);
+    pass_close(&stuck->pass);
+    cuStreamDestroy_v2(stuck->stream);
+    cuCtxPopCurrent_v2(&stuck->context);
+    cuDevicePrimaryCtxRelease_v2(0);
+}
+
+static void sets_share_the_limit(void)
+{
+    struct stuck stuck;
+    struct pass *pass = &stuck.pass;
+    bool is_good = begin_stuck(&stuck);
+
     for (int i = 0; i < SETS && is_good; i++) {
         struct hvd_gpu_comm *comm;
 
-        is_good = open_set(&pass, &comm) && wait_behind(&pass, comm);
+        is_good = open_set(pass, &comm) && wait_behind(pass, comm);
     }
-    if (!tap_ok(is_good, "%d process sets have work on a stuck GPU (%s)", SETS,
-                pass.err.text)) {
-        return tap_done();
+    if (tap_ok(is_good, "%d process sets have work on a stuck GPU (%s)", SETS,
+               pass->err.text)) {
+        tap_ok(pass_module->stop(pass->device, LIMIT_MS),
+               "their communicators end within the limit of the device");
     }
-    tap_ok(pass_module->stop(pass.device, LIMIT_MS),
-           "their communicators end within the limit of the device");
-    atomic_store(&is_stuck, false);
-    pass_close(&pass);
-    cuStreamDestroy_v2(stream);
-    cuCtxPopCurrent_v2(&context);
-    cuDevicePrimaryCtxRelease_v2(0);
+    end_stuck(&stuck);
+}
+
+/* Freeing memory waits for the GPU, on the stand-in as with cudaFree. */
+static void launcher_goes_on(void)
+{
+    static struct hvd_gpu_work first = {.queue = HVD_GPU_OUT};
+    static struct hvd_gpu_work later = {.queue = HVD_GPU_OUT};
+    struct stuck stuck;
+    struct pass *pass = &stuck.pass;
+    int left_ms = 20000;
+
+    if (!tap_ok(begin_stuck(&stuck) && open_set(pass, &first.comm) &&
+                    pass_run(pass, &first) == 0,
+                "a process set has a window (%s)", pass->err.text)) {
+        return;
+    }
+    pass_module->comm_destroy(first.comm);
+    pass_pause_ms(200); /* the launcher looks every 5 ms for communicators that leave */
+    later.done = pass->done;
+    pass_module->submit(pass->device, &later);
+    while (atomic_load(&later.status) == HVD_INPROGRESS && left_ms-- > 0) {
+        pass_pause_ms(1);
+    }
+    tap_ok(atomic_load(&later.status) == 0,
+           "if it is removed while the GPU is busy, other work is launched");
+    end_stuck(&stuck);
+    tap_ok(!pass_has_left(), "the device stops when the window is free");
+}
+
+int main(int argc, char **argv)
+{
+    if (tap_ok(argc == 2 && pass_load(argv[1]), "the module is loaded")) {
+        launcher_goes_on();
+        sets_share_the_limit();
+    }
     return tap_done();
 }
