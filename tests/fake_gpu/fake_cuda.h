@@ -16,6 +16,7 @@ struct fake_stream;
 /* The number of objects that have not been released yet. */
 struct fake_live {
     int device_memory;
+    int peer_memory; /* memory of other processes that is open */
     int host_memory;
     int events;
     int streams;
@@ -27,8 +28,8 @@ struct fake_live {
 /* Returns the sum of all counters. */
 static inline int fake_live_sum(const struct fake_live *live)
 {
-    return live->device_memory + live->host_memory + live->events + live->streams +
-           live->contexts + live->comms + live->modules;
+    return live->device_memory + live->peer_memory + live->host_memory + live->events +
+           live->streams + live->contexts + live->comms + live->modules;
 }
 
 void fake_gpu_live(struct fake_live *live);

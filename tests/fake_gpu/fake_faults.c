@@ -149,6 +149,7 @@ HVD_EXPORT bool fake_gpu_failed_at_end(void)
                                        "ncclCommAbort",
                                        "cuModuleUnload",
                                        "ncclMemFree",
+                                       "cuIpcCloseMemHandle",
                                        "ncclCommWindowDeregister",
                                        NULL};
     bool is_end;

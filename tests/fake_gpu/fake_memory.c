@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of the stand-in for the CUDA driver: device memory, and pinned memory of the
  * host. */
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,13 +19,16 @@ enum {
 };
 
 /* Device memory is mapped twice: the program gets `address`, where it can neither read
- * nor write, and the stand-in uses `own`. For pinned memory, both are the same mapping.
- */
+ * nor write, and the stand-in uses `own`, which has one more page: it tells the processes
+ * that have opened the memory when it is freed. For pinned memory, both are the same
+ * mapping. */
 struct piece {
     struct piece *next;
     char *address;
     char *own;
     size_t bytes;
+    int fd; /* of device memory */
+    bool is_peer; /* it belongs to another process */
     /* NULL: pinned memory, which belongs to no context */
     const struct fake_context *context;
 };
@@ -95,6 +100,12 @@ static bool is_inside(const struct piece *piece, const char *at, size_t bytes)
     return at >= piece->address && at + bytes <= piece->address + piece->bytes;
 }
 
+/* Whether a piece of device memory has been freed. */
+static _Atomic bool *end_of(const struct piece *piece)
+{
+    return (_Atomic bool *)(void *)(piece->own + piece->bytes);
+}
+
 HVD_EXPORT void *fake_gpu_reach(const void *address, size_t bytes)
 {
     const struct piece *piece;
@@ -133,6 +144,8 @@ HVD_EXPORT void *fake_gpu_touch(const char *who, const void *address, size_t byt
         wrong = "goes beyond its memory";
     } else if (piece->context != NULL && piece->context != fake_acting()) {
         wrong = "touches the memory of another device";
+    } else if (piece->is_peer && atomic_load(end_of(piece))) {
+        wrong = "touches memory that another process has freed";
     } else {
         reached = piece->own + (at - piece->address);
     }
@@ -169,15 +182,26 @@ static size_t whole_pages(size_t bytes)
 
 static bool map_device(struct piece *piece)
 {
-    int fd = memfd_create("fake device memory", MFD_CLOEXEC);
-
-    if (fd < 0 || ftruncate(fd, (off_t)piece->bytes) != 0) {
-        return false;
-    }
-    piece->own = mmap(NULL, piece->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-    piece->address = mmap(NULL, piece->bytes, PROT_NONE, MAP_SHARED, fd, 0);
-    close(fd);
+    piece->own = mmap(NULL, piece->bytes + whole_pages(1), PROT_READ | PROT_WRITE,
+                      MAP_SHARED, piece->fd, 0);
+    piece->address = mmap(NULL, piece->bytes, PROT_NONE, MAP_SHARED, piece->fd, 0);
     return piece->own != MAP_FAILED && piece->address != MAP_FAILED;
+}
+
+static bool make_device(struct piece *piece)
+{
+    piece->fd = memfd_create("fake device memory", MFD_CLOEXEC);
+    return piece->fd >= 0 &&
+           ftruncate(piece->fd, (off_t)(piece->bytes + whole_pages(1))) == 0 &&
+           map_device(piece);
+}
+
+static void add_piece(struct piece *piece)
+{
+    pthread_mutex_lock(&lock);
+    piece->next = pieces;
+    pieces = piece;
+    pthread_mutex_unlock(&lock);
 }
 
 static bool map_host(struct piece *piece)
@@ -205,42 +229,58 @@ static struct piece *make_piece(int memory_kind, size_t bytes,
         free(piece);
         return NULL;
     }
-    if (!(memory_kind == ON_DEVICE ? map_device(piece) : map_host(piece))) {
+    if (!(memory_kind == ON_DEVICE ? make_device(piece) : map_host(piece))) {
         give_back(memory_kind, piece->bytes);
         free(piece);
         return NULL;
     }
     memset(piece->own, memory_kind == ON_DEVICE ? 0xa5 : 0x5a, piece->bytes);
-    pthread_mutex_lock(&lock);
-    piece->next = pieces;
-    pieces = piece;
-    pthread_mutex_unlock(&lock);
+    add_piece(piece);
     return piece;
 }
 
-/* Frees a piece of memory. Returns false if no piece of this kind begins at the
- * address. */
-static bool end_piece(int memory_kind, const void *address)
+/* Takes a piece of memory out of the list. Returns NULL if no piece of this kind begins
+ * at the address. */
+static struct piece *take_piece(int memory_kind, const void *address, bool is_peer)
 {
     struct piece *found = NULL;
 
     pthread_mutex_lock(&lock);
     for (struct piece **at = &pieces; *at != NULL; at = &(*at)->next) {
         if ((*at)->address == address &&
-            ((*at)->context != NULL) == (memory_kind == ON_DEVICE)) {
+            ((*at)->context != NULL) == (memory_kind == ON_DEVICE) &&
+            (*at)->is_peer == is_peer) {
             found = *at;
             *at = found->next;
             break;
         }
     }
     pthread_mutex_unlock(&lock);
+    return found;
+}
+
+static void unmap_device(struct piece *piece)
+{
+    munmap(piece->own, piece->bytes + whole_pages(1));
+    munmap(piece->address, piece->bytes);
+    close(piece->fd);
+}
+
+/* Frees a piece of memory. Returns false if no piece of this kind begins at the
+ * address. */
+static bool end_piece(int memory_kind, const void *address)
+{
+    struct piece *found = take_piece(memory_kind, address, false);
+
     if (found == NULL) {
         return false;
     }
     give_back(memory_kind, found->bytes);
-    munmap(found->own, found->bytes);
     if (memory_kind == ON_DEVICE) {
-        munmap(found->address, found->bytes);
+        atomic_store(end_of(found), true);
+        unmap_device(found);
+    } else {
+        munmap(found->own, found->bytes);
     }
     free(found);
     return true;
@@ -316,4 +356,97 @@ HVD_EXPORT int cuMemFreeHost(void *memory)
     fake_count(&fake_counters()->host_memory, was_there ? -1 : 0);
     return was_there && !fake_gpu_fails("cuMemFreeHost") ? FAKE_SUCCESS
                                                          : FAKE_INVALID_VALUE;
+}
+
+/* --- memory of other processes --- */
+
+/* CUipcMemHandle */
+struct fake_handle {
+    int process;
+    int fd;
+    size_t bytes;
+    char reserved[48];
+};
+
+HVD_EXPORT int cuIpcGetMemHandle(struct fake_handle *handle, uint64_t address)
+{
+    const struct piece *piece;
+    int error = fake_begin("cuIpcGetMemHandle");
+
+    if (error != FAKE_SUCCESS) {
+        return error;
+    }
+    pthread_mutex_lock(&lock);
+    piece = find((const char *)(uintptr_t)address, 1);
+    *handle = (struct fake_handle){.process = getpid()};
+    if (piece == NULL || piece->context == NULL || piece->is_peer ||
+        piece->address != (const char *)(uintptr_t)address) {
+        error = FAKE_INVALID_VALUE;
+    } else {
+        handle->fd = piece->fd;
+        handle->bytes = piece->bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return error;
+}
+
+/* Opens the memory as the file of the process that allocated it. */
+static struct piece *open_peer(const struct fake_handle *handle)
+{
+    struct piece *piece = calloc(1, sizeof(*piece));
+    char path[64];
+
+    if (piece == NULL) {
+        return NULL;
+    }
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", handle->process, handle->fd);
+    piece->bytes = handle->bytes;
+    piece->context = fake_current();
+    piece->is_peer = true;
+    piece->fd = open(path, O_RDWR | O_CLOEXEC);
+    if (piece->fd < 0 || !map_device(piece)) {
+        free(piece);
+        return NULL;
+    }
+    return piece;
+}
+
+HVD_EXPORT int cuIpcOpenMemHandle_v2(uint64_t *address, struct fake_handle handle,
+                                     unsigned flags)
+{
+    const char *offered = getenv("FAKE_GPU_IPC");
+    const unsigned lazy = 1;
+    struct piece *piece;
+    int error = fake_begin("cuIpcOpenMemHandle");
+
+    if (error != FAKE_SUCCESS || flags != lazy || handle.process == getpid()) {
+        return error != FAKE_SUCCESS ? error : FAKE_INVALID_VALUE;
+    }
+    if (offered != NULL && strcmp(offered, "0") == 0) {
+        return FAKE_PEER_UNSUPPORTED;
+    }
+    piece = open_peer(&handle);
+    if (piece == NULL) {
+        return FAKE_INVALID_HANDLE;
+    }
+    add_piece(piece);
+    *address = (uint64_t)(uintptr_t)piece->address;
+    fake_count(&fake_counters()->peer_memory, 1);
+    return FAKE_SUCCESS;
+}
+
+HVD_EXPORT int cuIpcCloseMemHandle(uint64_t address)
+{
+    struct piece *piece;
+
+    fake_begin_end("cuIpcCloseMemHandle");
+    fake_drain_streams(NULL);
+    piece = take_piece(ON_DEVICE, (const void *)(uintptr_t)address, true);
+    if (piece == NULL) {
+        return FAKE_INVALID_VALUE;
+    }
+    unmap_device(piece);
+    free(piece);
+    fake_count(&fake_counters()->peer_memory, -1);
+    return fake_gpu_fails("cuIpcCloseMemHandle") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
 }

@@ -20,6 +20,7 @@ enum {
     FAKE_CAPTURE_INVALIDATED = 901,
     FAKE_CAPTURE_ISOLATION = 905,
     FAKE_CAPTURED_EVENT = 907,
+    FAKE_PEER_UNSUPPORTED = 217,
 };
 
 struct fake_live *fake_counters(void);
