@@ -24,13 +24,17 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 9
+#define HVD_GPU_MODULE_VERSION 10
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
     HVD_GPU_ID_BYTES = 128, /* length of NCCL's unique id */
     HVD_GPU_UUID_BYTES = 16,
     HVD_GPU_BUS_BYTES = 16, /* length of a PCI bus id, "0000:3b:00.0" */
+    HVD_GPU_HANDLE_BYTES = 64, /* length of CUDA's name for memory of another process */
+    /* the most tensors and ranks of HVD_GPU_PUSH */
+    HVD_GPU_PUSH_TENSORS = 144,
+    HVD_GPU_PUSH_RANKS = 16,
 };
 
 struct hvd_gpu_device;
@@ -79,6 +83,13 @@ enum hvd_gpu_step_kind {
      * `to`, the result of an earlier collective, to NaN if the device has been aborted.
      * Consecutive steps of one dtype are launched together. */
     HVD_GPU_POISON,
+    /* By a kernel: reduces `count` floats of dtype by SUM over all ranks of `inbox`, in
+     * order of rank, with the bits of hvd_reduce. Every rank's elements are multiplied by
+     * factor, the sum by `after`. They travel as to_dtype, another type only if dtype is
+     * float32. `from` NULL: zeros. `to` NULL: the sum is dropped. Consecutive steps are
+     * one launch, so they may differ only in from, to and count. After an abort, results
+     * are NaN. */
+    HVD_GPU_PUSH,
     /* Registers the window at `to`, see struct hvd_gpu_window; alone in its work. */
     HVD_GPU_REGISTER,
     /* Collectives of the work's comm; `from` may equal `to`; `count` elements of
@@ -113,7 +124,25 @@ struct hvd_gpu_step {
     int sources; /* at least 2 */
     const void *own;
     int64_t stride; /* bytes */
+    /* The following two are for PUSH. */
+    double after;
+    struct hvd_gpu_inbox *inbox;
     struct hvd_gpu_event *event;
+};
+
+/* Memory of this rank's GPU into which the ranks of a communicator store tensors: see
+ * HVD_GPU_PUSH. All of them open each other's inboxes by their handles. */
+struct hvd_gpu_inbox {
+    struct hvd_gpu_comm *comm; /* for the module's use */
+    char *memory; /* before other ranks may use it, its first head_bytes must be 0 */
+    size_t bytes;
+    size_t head_bytes;
+    size_t slot_bytes; /* for the tensors of one rank */
+    unsigned char handle[HVD_GPU_HANDLE_BYTES];
+    int blocks; /* that the device can run at once; set to the least of all ranks */
+    /* for the module's use: the inboxes of all ranks, and the number of launches */
+    char *peers[HVD_GPU_PUSH_RANKS];
+    uint64_t calls;
 };
 
 enum hvd_gpu_window_state {
@@ -315,6 +344,15 @@ struct hvd_gpu_module {
     int (*window_create)(struct hvd_gpu_comm *comm, size_t bytes,
                          struct hvd_gpu_window **out, struct hvd_error *err);
     void (*window_destroy)(struct hvd_gpu_window *window);
+
+    /* Allocates the inbox of a communicator; slot_bytes: a multiple of 16, the same on
+     * all ranks. open opens the inbox of another rank. The communicator owns *out and
+     * frees it when it ends; destroy does so before. */
+    int (*inbox_create)(struct hvd_gpu_comm *comm, size_t slot_bytes,
+                        struct hvd_gpu_inbox **out, struct hvd_error *err);
+    int (*inbox_open)(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *handle,
+                      struct hvd_error *err);
+    void (*inbox_destroy)(struct hvd_gpu_inbox *inbox);
 
     void (*submit)(struct hvd_gpu_device *device, struct hvd_gpu_work *work);
 

@@ -69,6 +69,8 @@ static const char *name_blocks(enum hvd_kind kind)
 static const char *name_collective(enum hvd_kind kind, enum hvd_gpu_step_kind step)
 {
     switch (step) {
+    case HVD_GPU_PUSH:
+        return "ONE_KERNEL_ALLREDUCE";
     case HVD_GPU_ALLREDUCE:
         return "NCCL_ALLREDUCE";
     case HVD_GPU_ALLGATHER:

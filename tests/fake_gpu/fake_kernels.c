@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Modules and kernels of the stand-in. The source of the GPU kernels is compiled as C
  * here. A launch runs a kernel thread by thread, on the stand-in's view of device memory.
- */
+ * A kernel that waits for other ranks runs block by block, up to a barrier at a time, in
+ * random order. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "collectives/gpu/module/kernel_body.h"
 #include "collectives/gpu/module/kernel_poison.h"
+#include "collectives/gpu/module/kernel_push.h"
 #include "collectives/gpu/module/kernel_sum.h"
 #include "gpu_binding/base/attr.h"
 #include "tests/fake_gpu/fake_state.h"
@@ -18,10 +21,14 @@ struct fake_kernel {
     int64_t tile;
     size_t from_size;
     size_t to_size;
-    /* reduction kernels have add instead of run, and the poison kernel has poison */
+    /* Instead of run, reduction kernels have add, the poison kernel has poison, and
+     * kernels that push have pack and finish. */
     void (*add)(const struct hvd_kernel_sum *sum, uint32_t block, uint32_t thread);
     void (*poison)(const struct hvd_kernel_poison *poison, uint32_t block,
                    uint32_t thread);
+    void (*pack)(const struct hvd_kernel_push *push, uint32_t block, uint32_t thread);
+    void (*finish)(const struct hvd_kernel_push *push, uint32_t block, uint32_t thread,
+                   bool is_aborted);
 };
 
 /* The arguments of one launch. */
@@ -31,6 +38,7 @@ struct launched {
     struct hvd_kernel_work work;
     struct hvd_kernel_sum sum;
     struct hvd_kernel_poison poison;
+    struct hvd_kernel_push push;
 };
 
 enum {
@@ -47,15 +55,33 @@ enum {
 };
 
 #define KERNEL(NAME, FROM, TO)                                                           \
-    {"hvd_" #NAME, hvd_kernel_##NAME, HVD_KERNEL_TILE, FROM, TO, NULL, NULL},
+    {.name = "hvd_" #NAME,                                                               \
+     .run = hvd_kernel_##NAME,                                                           \
+     .tile = HVD_KERNEL_TILE,                                                            \
+     .from_size = FROM,                                                                  \
+     .to_size = TO},
 #define SUM(NAME, TYPE)                                                                  \
-    {"hvd_" #NAME, NULL, HVD_KERNEL_SUM_TILE, TYPE, TYPE, hvd_kernel_##NAME, NULL},
+    {.name = "hvd_" #NAME,                                                               \
+     .add = hvd_kernel_##NAME,                                                           \
+     .tile = HVD_KERNEL_SUM_TILE,                                                        \
+     .to_size = TYPE},
+#define PUSH(NAME, TENSOR, SLOT)                                                         \
+    {.name = "hvd_" #NAME,                                                               \
+     .pack = hvd_pack_##NAME,                                                            \
+     .finish = hvd_finish_##NAME,                                                        \
+     .from_size = TENSOR,                                                                \
+     .to_size = SLOT},
 static const struct fake_kernel kernels[] = {
-    {"hvd_copy", hvd_kernel_copy, HVD_KERNEL_COPY_TILE, 1, 1, NULL, NULL},
-    {"hvd_poison", NULL, 0, 0, 0, NULL, hvd_kernel_poison},
-    HVD_KERNEL_LIST(KERNEL) HVD_KERNEL_SUM_LIST(SUM)};
+    {.name = "hvd_copy",
+     .run = hvd_kernel_copy,
+     .tile = HVD_KERNEL_COPY_TILE,
+     .from_size = 1,
+     .to_size = 1},
+    {.name = "hvd_poison", .poison = hvd_kernel_poison},
+    HVD_KERNEL_LIST(KERNEL) HVD_KERNEL_SUM_LIST(SUM) HVD_KERNEL_PUSH_LIST(PUSH)};
 #undef KERNEL
 #undef SUM
+#undef PUSH
 
 enum {
     KERNELS = sizeof(kernels) / sizeof(kernels[0]),
@@ -243,6 +269,34 @@ static void reach_results(struct launched *launched)
     }
 }
 
+/* Replaces the addresses of tensors and inboxes, those of other processes, too. */
+static void reach_inboxes(struct launched *launched)
+{
+    struct hvd_kernel_push *push = &launched->push;
+    uint32_t group = HVD_KERNEL_VECTOR / (uint32_t)launched->kernel->to_size;
+    uint32_t vectors = 0;
+
+    for (int i = 0; i < push->count && push->begin[i] == vectors; i++) {
+        size_t bytes = push->counts[i] * launched->kernel->from_size;
+
+        vectors += (push->counts[i] + group - 1) / group;
+        push->from[i] = push->from[i] != NULL ? touch(push->from[i], bytes) : NULL;
+        push->to[i] = push->to[i] != NULL ? touch(push->to[i], bytes) : NULL;
+    }
+    if (vectors == 0 || vectors != push->vectors || push->rank >= push->ranks ||
+        push->ranks > HVD_KERNEL_RANKS || launched->blocks > HVD_KERNEL_BLOCKS ||
+        (vectors - 1) / push->block_vectors + 1 != launched->blocks ||
+        vectors * HVD_KERNEL_VECTOR > push->slot_bytes) {
+        fprintf(stderr, "fake GPU: a kernel that pushes is told nonsense\n");
+        abort();
+    }
+    for (int i = 0; i < push->ranks; i++) {
+        push->inboxes[i] =
+            touch(push->inboxes[i],
+                  HVD_KERNEL_HEAD_BYTES + 2 * (size_t)push->ranks * push->slot_bytes);
+    }
+}
+
 static uint32_t threads_of(const struct fake_kernel *kernel)
 {
     return kernel->poison != NULL ? HVD_KERNEL_POISON_THREADS : HVD_KERNEL_THREADS;
@@ -250,12 +304,74 @@ static uint32_t threads_of(const struct fake_kernel *kernel)
 
 static void reach_all(struct launched *launched)
 {
-    if (launched->kernel->poison != NULL) {
+    if (launched->kernel->pack != NULL) {
+        reach_inboxes(launched);
+    } else if (launched->kernel->poison != NULL) {
         reach_results(launched);
     } else if (launched->kernel->add != NULL) {
         reach_sources(launched);
     } else {
         reach_pieces(launched);
+    }
+}
+
+/* --- kernels that wait for other ranks --- */
+
+enum {
+    LOOKS = 64, /* how many of a GPU's looks for a flag a look here stands for */
+};
+
+static void pack_block(const struct launched *launched, uint32_t block)
+{
+    for (uint32_t thread = 0; thread < HVD_KERNEL_THREADS; thread++) {
+        launched->kernel->pack(&launched->push, block, thread);
+    }
+    for (uint32_t thread = 0; thread < HVD_KERNEL_THREADS; thread++) {
+        hvd_push_tell(&launched->push, block, thread);
+    }
+}
+
+/* Returns whether the block has ended; it has not if it has to wait. */
+static bool finish_block(const struct launched *launched, uint32_t block, uint32_t turn)
+{
+    bool is_aborted = false;
+
+    for (uint32_t thread = 0; thread < HVD_KERNEL_THREADS; thread++) {
+        enum hvd_push_state state = hvd_push_look(&launched->push, block, thread, turn);
+
+        if (state == HVD_PUSH_PENDING) {
+            return false;
+        }
+        is_aborted |= state == HVD_PUSH_ABORTED;
+    }
+    for (uint32_t thread = 0; thread < HVD_KERNEL_THREADS; thread++) {
+        launched->kernel->finish(&launched->push, block, thread, is_aborted);
+    }
+    return true;
+}
+
+static void run_push(const struct launched *launched)
+{
+    const struct timespec moment = {.tv_nsec = 20000};
+    uint32_t turns[HVD_KERNEL_BLOCKS] = {0}; /* 0: the block has not begun */
+    bool has_ended[HVD_KERNEL_BLOCKS] = {false};
+    uint32_t random = (uint32_t)launched->push.call * 64 + (uint32_t)launched->push.rank;
+    uint32_t left = launched->blocks, block;
+
+    while (left > 0) {
+        random = random * 1664525u + 1013904223u;
+        block = (random >> 8) % launched->blocks;
+        if (turns[block] == 0) {
+            pack_block(launched, block);
+            turns[block] = 1;
+        } else if (!has_ended[block]) {
+            has_ended[block] = finish_block(launched, block, turns[block]);
+            left -= has_ended[block] ? 1 : 0;
+            turns[block] = turns[block] == 1 ? LOOKS : turns[block] + LOOKS;
+        }
+        if (random >> 28 == 0) {
+            nanosleep(&moment, NULL);
+        }
     }
 }
 
@@ -265,6 +381,11 @@ static void run_kernel(void *argument)
     const struct fake_kernel *kernel = launched->kernel;
 
     reach_all(launched);
+    if (kernel->pack != NULL) {
+        run_push(launched);
+        free(launched);
+        return;
+    }
     for (uint32_t block = 0; block < launched->blocks; block++) {
         for (uint32_t thread = 0; thread < threads_of(kernel); thread++) {
             if (kernel->poison != NULL) {
@@ -315,7 +436,9 @@ HVD_EXPORT int cuLaunchKernel(const struct fake_function *function, unsigned gri
     launches++;
     launched->kernel = kernel;
     launched->blocks = grid_x;
-    if (kernel->poison != NULL) {
+    if (kernel->pack != NULL) {
+        memcpy(&launched->push, parameters[0], sizeof(launched->push));
+    } else if (kernel->poison != NULL) {
         memcpy(&launched->poison, parameters[0], sizeof(launched->poison));
     } else if (kernel->add != NULL) {
         memcpy(&launched->sum, parameters[0], sizeof(launched->sum));

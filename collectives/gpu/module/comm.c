@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "collectives/gpu/module/device.h"
+#include "collectives/gpu/module/inbox.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/env.h"
 #include "gpu_binding/base/error.h"
@@ -446,7 +447,7 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm)
     if (status == HVD_INPROGRESS) {
         return false;
     }
-    /* After an abort, the device may still use the windows; see hvd_device_close. */
+    /* After an abort, the device may still use this memory; see hvd_device_close. */
     if (status == 0 && !atomic_load(&comm->device->is_aborted)) {
         hvd_window_retire_all(comm);
     }
@@ -454,5 +455,5 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm)
     comm->last_use = NULL;
     /* After a failure the communicator ends with the device. */
     comm->has_left = true;
-    return status == 0 && comm->windows == NULL;
+    return status == 0 && comm->windows == NULL && comm->inbox == NULL;
 }

@@ -30,6 +30,13 @@ enum {
     CU_P2P_NATIVE_ATOMIC_SUPPORTED = 3,
     CU_STREAM_CAPTURE_MODE_RELAXED = 2,
     CU_STREAM_CAPTURE_STATUS_NONE = 0,
+    CU_DEVICE_MULTIPROCESSORS = 16,
+    CU_IPC_LAZY_PEER_ACCESS = 1,
+};
+
+/* CUipcMemHandle: names memory of the device for other processes of this node */
+struct hvd_cuda_handle {
+    char reserved[64];
 };
 
 struct hvd_cuda {
@@ -63,6 +70,9 @@ struct hvd_cuda {
     int (*mem_info)(size_t *free_bytes, size_t *total);
     int (*mem_alloc)(CUdeviceptr *memory, size_t bytes);
     int (*mem_free)(CUdeviceptr memory);
+    int (*ipc_get)(struct hvd_cuda_handle *handle, CUdeviceptr memory);
+    int (*ipc_open)(CUdeviceptr *memory, struct hvd_cuda_handle handle, unsigned flags);
+    int (*ipc_close)(CUdeviceptr memory);
     int (*host_alloc)(void **memory, size_t bytes, unsigned flags);
     int (*host_free)(void *memory);
     int (*copy)(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream);

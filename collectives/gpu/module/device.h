@@ -33,6 +33,7 @@ struct hvd_gpu_comm {
     double scaled_factor;
     bool has_scaled;
     struct hvd_gpu_window *windows; /* lock */
+    struct hvd_gpu_inbox *inbox; /* NULL: none */
     /* hvd_comm_abandon was called; set before is_leaving */
     bool is_abandoned;
     /* hvd_comm_destroy was called: the communicator is to end before the device does */

@@ -3,11 +3,12 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/module/device.h"
+#include "collectives/gpu/module/inbox.h"
 #include "collectives/gpu/module/timing.h"
 #include "gpu_binding/base/clock.h"
 #include "gpu_binding/base/error.h"
 
-/* How long to wait for the device before windows are freed, all together. */
+/* How long to wait for the device before windows and inboxes are freed, all together. */
 static const int settle_ms = 1000;
 
 static int find_device(struct hvd_gpu_device *device, struct hvd_error *err)
@@ -74,9 +75,9 @@ static int open_context(struct hvd_gpu_device *device, struct hvd_error *err)
     return status;
 }
 
-/* Frees the windows of the communicators that ended with the device. After an abort, the
- * device may still use them: then they leak. */
-static void free_windows(struct hvd_gpu_device *device)
+/* Frees the windows and inboxes of the communicators that ended with the device. After an
+ * abort, the device may still use them: then they leak. */
+static void free_memory(struct hvd_gpu_device *device)
 {
     const int64_t end_ns = hvd_clock_ns() + settle_ms * INT64_C(1000000);
 
@@ -84,8 +85,10 @@ static void free_windows(struct hvd_gpu_device *device)
         const int64_t left_ns = end_ns - hvd_clock_ns();
         const int left_ms = left_ns > 0 ? (int)(left_ns / 1000000) : 0;
 
-        if (comm->windows != NULL && hvd_comm_settle(comm, left_ms, NULL) == 0) {
+        if ((comm->windows != NULL || comm->inbox != NULL) &&
+            hvd_comm_settle(comm, left_ms, NULL) == 0) {
             hvd_window_free_all(comm);
+            hvd_inbox_destroy(comm->inbox);
         }
     }
 }
@@ -95,7 +98,7 @@ void hvd_device_close(struct hvd_gpu_device *device)
     bool entered = device->ctx != NULL && hvd_device_enter(device, NULL) == 0;
 
     if (entered) {
-        free_windows(device);
+        free_memory(device);
     }
     hvd_kernels_unload(&device->kernels);
     for (int i = 0; i < HVD_GPU_QUEUES; i++) {

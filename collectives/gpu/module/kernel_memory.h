@@ -15,6 +15,7 @@
 #define HVD_KERNEL_UNROLL _Pragma("unroll")
 typedef uint4 hvd_vector;
 #else
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #define HVD_KERNEL_FUNCTION static inline
@@ -71,6 +72,35 @@ HVD_KERNEL_ACCESS(uint8, uint8_t)
 HVD_KERNEL_ACCESS(uint16, uint16_t)
 HVD_KERNEL_ACCESS(uint32, uint32_t)
 HVD_KERNEL_ACCESS(uint64, uint64_t)
+
+/* Flags in memory that several GPUs access. A thread that loads a flag's new value also
+ * sees all that was stored before the flag: on GPUs, also by other threads before a
+ * barrier with the thread that stored the flag. */
+#ifdef __CUDACC__
+HVD_KERNEL_FUNCTION void hvd_store_flag(char *at, uint64_t value)
+{
+    asm volatile("st.release.sys.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+}
+
+HVD_KERNEL_FUNCTION uint64_t hvd_load_flag(const char *at)
+{
+    uint64_t value;
+
+    asm volatile("ld.acquire.sys.u64 %0, [%1];" : "=l"(value) : "l"(at) : "memory");
+    return value;
+}
+#else
+HVD_KERNEL_FUNCTION void hvd_store_flag(char *at, uint64_t value)
+{
+    atomic_store_explicit((_Atomic uint64_t *)(void *)at, value, memory_order_release);
+}
+
+HVD_KERNEL_FUNCTION uint64_t hvd_load_flag(const char *at)
+{
+    return atomic_load_explicit((const _Atomic uint64_t *)(const void *)at,
+                                memory_order_acquire);
+}
+#endif
 
 /* Loads up to 8 bytes from any address. */
 HVD_KERNEL_FUNCTION uint64_t hvd_load_any(const char *at, uint32_t size)

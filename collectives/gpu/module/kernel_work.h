@@ -89,6 +89,47 @@ struct hvd_kernel_poison {
     int64_t counts[HVD_KERNEL_PIECES]; /* elements */
 };
 
+enum {
+    HVD_KERNEL_RANKS = 16, /* on a node, for hvd_push_NAME */
+    /* blocks of such a launch: few, because all must be on the device at once */
+    HVD_KERNEL_BLOCKS = 32,
+    /* the beginning of an inbox: a flag of 8 bytes for each rank and block, then the call
+     * that was aborted */
+    HVD_KERNEL_FLAG_BYTES = HVD_KERNEL_RANKS * HVD_KERNEL_BLOCKS * 8,
+    HVD_KERNEL_HEAD_BYTES = HVD_KERNEL_FLAG_BYTES + 256,
+};
+
+/* The arguments of hvd_push_NAME: see kernel_push.h. An inbox is memory of a rank's GPU:
+ * the head, which was zero at first, then two slots of slot_bytes for each rank. A tensor
+ * begins at a multiple of 16 bytes of a slot, a vector. */
+struct hvd_kernel_push {
+    double before; /* factor of each rank's elements */
+    double after; /* factor of the sum */
+    uint64_t nan; /* of the tensors' type */
+    uint64_t call; /* number of this launch, the same on all ranks; the first is 1 */
+    const volatile uint32_t *aborted; /* as in struct hvd_kernel_poison */
+    uint32_t slot_bytes;
+    uint32_t vectors; /* of all tensors */
+    uint32_t block_vectors; /* of each block; the last may have fewer */
+    int32_t count; /* tensors */
+    int32_t rank;
+    int32_t ranks;
+    char *inboxes[HVD_KERNEL_RANKS]; /* of all ranks, in their order */
+    uint32_t begin[HVD_KERNEL_PIECES]; /* first vector of each tensor; ascending */
+    uint32_t counts[HVD_KERNEL_PIECES]; /* elements, at least 1 */
+    const char *from[HVD_KERNEL_PIECES]; /* NULL: zeros */
+    char *to[HVD_KERNEL_PIECES]; /* may equal from; NULL: the result is not stored */
+};
+
+/* X(name, type of the tensors, type in the slots) of each of these kernels, hvd_NAME. */
+#define HVD_KERNEL_PUSH_LIST(X)                                                          \
+    X(push_float16, HVD_FLOAT16, HVD_FLOAT16)                                            \
+    X(push_bfloat16, HVD_BFLOAT16, HVD_BFLOAT16)                                         \
+    X(push_float32, HVD_FLOAT32, HVD_FLOAT32)                                            \
+    X(push_float64, HVD_FLOAT64, HVD_FLOAT64)                                            \
+    X(push_float32_as_float16, HVD_FLOAT32, HVD_FLOAT16)                                 \
+    X(push_float32_as_bfloat16, HVD_FLOAT32, HVD_BFLOAT16)
+
 /* X(name, type) of each reduction kernel, hvd_NAME. */
 #define HVD_KERNEL_SUM_LIST(X)                                                           \
     X(sum_uint8, HVD_UINT8)                                                              \

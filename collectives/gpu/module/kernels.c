@@ -5,7 +5,17 @@
 #include <stdio.h>
 
 #include "collectives/gpu/module/kernel_image.h"
+#include "collectives/gpu/module/inbox.h"
 #include "gpu_binding/base/error.h"
+
+enum {
+    VECTOR_BYTES = 16, /* HVD_KERNEL_VECTOR */
+};
+
+_Static_assert(sizeof(struct hvd_kernel_push) <= 4096, "the arguments of a launch");
+_Static_assert((int)HVD_GPU_PUSH_TENSORS == (int)HVD_KERNEL_PIECES &&
+                   (int)HVD_GPU_PUSH_RANKS == (int)HVD_KERNEL_RANKS,
+               "the limits of a launch");
 
 struct kernel {
     const char *name;
@@ -26,6 +36,11 @@ struct sum_kernel {
 #define KERNEL(NAME, TYPE) {"hvd_" #NAME, TYPE},
 static const struct sum_kernel sums_known[HVD_KERNEL_SUM_COUNT] = {
     HVD_KERNEL_SUM_LIST(KERNEL)};
+#undef KERNEL
+
+#define KERNEL(NAME, TENSOR, SLOT) {"hvd_" #NAME, TENSOR, SLOT},
+static const struct kernel pushes_known[HVD_KERNEL_PUSH_COUNT] = {
+    HVD_KERNEL_PUSH_LIST(KERNEL)};
 #undef KERNEL
 
 static void tell_problem(struct hvd_gpu_kernels *kernels, const char *function, int error)
@@ -75,6 +90,11 @@ void hvd_kernels_load(struct hvd_gpu_kernels *kernels, const struct hvd_cuda *cu
         function = "cuModuleGetFunction";
         error =
             cuda->module_function(&kernels->sums[i], kernels->module, sums_known[i].name);
+    }
+    for (int i = 0; i < HVD_KERNEL_PUSH_COUNT && error == CUDA_SUCCESS; i++) {
+        function = "cuModuleGetFunction";
+        error = cuda->module_function(&kernels->pushes[i], kernels->module,
+                                      pushes_known[i].name);
     }
     if (error == CUDA_SUCCESS) {
         error = cuda->module_function(&kernels->poison, kernels->module, "hvd_poison");
@@ -286,5 +306,78 @@ int hvd_kernels_sum(const struct hvd_gpu_kernels *kernels, CUstream stream,
         HVD_KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
     return error == CUDA_SUCCESS
                ? 0
+               : hvd_cuda_fail(kernels->cuda, "cuLaunchKernel", error, err);
+}
+
+/* --- one kernel for a batch --- */
+
+/* Returns the index of the kernel for a step, -1 if there is none. */
+static int find_push(const struct hvd_gpu_step *step)
+{
+    for (int i = 0; i < HVD_KERNEL_PUSH_COUNT; i++) {
+        if (pushes_known[i].from == step->dtype && pushes_known[i].to == step->to_dtype) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Adds the tensors of all steps. Returns the number of steps. */
+static int gather_tensors(struct hvd_kernel_push *push, const struct hvd_gpu_step *steps,
+                          int count)
+{
+    uint32_t group = VECTOR_BYTES / poison_of(steps[0].to_dtype).size;
+    int taken = 0;
+
+    while (taken < count && steps[taken].kind == HVD_GPU_PUSH &&
+           push->count < HVD_KERNEL_PIECES) {
+        const struct hvd_gpu_step *step = &steps[taken++];
+
+        if (step->count > 0) {
+            push->begin[push->count] = push->vectors;
+            push->counts[push->count] = (uint32_t)step->count;
+            push->from[push->count] = step->from;
+            push->to[push->count++] = step->to;
+            push->vectors += ((uint32_t)step->count + group - 1) / group;
+        }
+    }
+    return taken;
+}
+
+/* Divides the vectors among as few blocks as keep every thread busy. The result is the
+ * same on all ranks. Returns the number of blocks. */
+static uint32_t cut_blocks(struct hvd_kernel_push *push, uint32_t most)
+{
+    uint32_t blocks = (push->vectors + HVD_KERNEL_THREADS - 1) / HVD_KERNEL_THREADS;
+
+    blocks = blocks < most ? blocks : most;
+    push->block_vectors = (push->vectors + blocks - 1) / blocks;
+    return (push->vectors + push->block_vectors - 1) / push->block_vectors;
+}
+
+int hvd_kernels_push(const struct hvd_gpu_kernels *kernels, CUstream stream,
+                     const struct hvd_gpu_step *steps, int count, struct hvd_error *err)
+{
+    struct hvd_kernel_push push = {.before = steps[0].factor,
+                                   .after = steps[0].after,
+                                   .nan = poison_of(steps[0].dtype).nan,
+                                   .aborted = kernels->aborted};
+    void *parameters[] = {&push};
+    int kernel = find_push(&steps[0]), taken, error;
+    uint32_t blocks;
+
+    if (kernel < 0) {
+        return hvd_fail(err, HVD_ERR_UNSUPPORTED, "no kernel sends dtype %d as dtype %d",
+                        (int)steps[0].dtype, (int)steps[0].to_dtype);
+    }
+    taken = gather_tensors(&push, steps, count);
+    if (push.count == 0) {
+        return taken;
+    }
+    blocks = cut_blocks(&push, hvd_inbox_begin(steps[0].inbox, &push));
+    error = kernels->cuda->launch(kernels->pushes[kernel], blocks, 1, 1,
+                                  HVD_KERNEL_THREADS, 1, 1, 0, stream, parameters, NULL);
+    return error == CUDA_SUCCESS
+               ? taken
                : hvd_cuda_fail(kernels->cuda, "cuLaunchKernel", error, err);
 }

@@ -12,6 +12,7 @@ enum {
     /* including the copy, which is the first */
     HVD_KERNEL_COUNT = 1 HVD_KERNEL_LIST(HVD_KERNEL_ONE),
     HVD_KERNEL_SUM_COUNT = 0 HVD_KERNEL_SUM_LIST(HVD_KERNEL_ONE),
+    HVD_KERNEL_PUSH_COUNT = 0 HVD_KERNEL_PUSH_LIST(HVD_KERNEL_ONE),
 };
 #undef HVD_KERNEL_ONE
 
@@ -21,8 +22,10 @@ struct hvd_gpu_kernels {
     CUmodule module;
     CUfunction functions[HVD_KERNEL_COUNT];
     CUfunction sums[HVD_KERNEL_SUM_COUNT];
+    CUfunction pushes[HVD_KERNEL_PUSH_COUNT];
     CUfunction poison;
-    volatile uint32_t *aborted; /* pinned; NULL: results are not poisoned */
+    /* pinned; NULL: results are not poisoned, and HVD_GPU_PUSH cannot be launched */
+    volatile uint32_t *aborted;
     char problem[256]; /* why there are no kernels; "" if there are */
 };
 
@@ -47,5 +50,10 @@ int hvd_kernels_poison(const struct hvd_gpu_kernels *kernels, CUstream stream,
 /* Launches an HVD_GPU_SUM_UP. */
 int hvd_kernels_sum(const struct hvd_gpu_kernels *kernels, CUstream stream,
                     const struct hvd_gpu_step *step, struct hvd_error *err);
+
+/* Launches steps that begin with an HVD_GPU_PUSH, all of that kind at once. Returns their
+ * number, or a failure. */
+int hvd_kernels_push(const struct hvd_gpu_kernels *kernels, CUstream stream,
+                     const struct hvd_gpu_step *steps, int count, struct hvd_error *err);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "collectives/gpu/module/device.h"
+#include "collectives/gpu/module/inbox.h"
 #include "collectives/gpu/module/kernel_image.h"
 #include "collectives/gpu/module/timing.h"
 #include "gpu_binding/base/attr.h"
@@ -163,6 +164,9 @@ const struct hvd_gpu_module hvd_gpu_module = {
     .comm_abandon = hvd_comm_abandon,
     .window_create = hvd_window_create,
     .window_destroy = hvd_window_destroy,
+    .inbox_create = hvd_inbox_create,
+    .inbox_open = hvd_inbox_open,
+    .inbox_destroy = hvd_inbox_destroy,
     .submit = hvd_launcher_submit,
     .timing_create = hvd_timing_create,
     .timing_read = hvd_timing_read,

@@ -111,7 +111,8 @@ static bool has_text(const char *data, size_t bytes, const char *text)
 #define NAME(KERNEL, FROM, TO) "hvd_" #KERNEL,
 #define SUM(KERNEL, TYPE) "hvd_" #KERNEL,
 static const char *const names[] = {"hvd_copy", "hvd_poison",
-                                    HVD_KERNEL_LIST(NAME) HVD_KERNEL_SUM_LIST(SUM)};
+                                    HVD_KERNEL_LIST(NAME) HVD_KERNEL_PUSH_LIST(NAME)
+                                        HVD_KERNEL_SUM_LIST(SUM)};
 #undef NAME
 #undef SUM
 

@@ -256,6 +256,9 @@ static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
         status = hvd_kernels_sum(&device->kernels, device->streams[work->queue], step,
                                  &work->error);
         break;
+    case HVD_GPU_PUSH:
+        return hvd_kernels_push(&device->kernels, device->streams[work->queue], step,
+                                work->count - (int)(step - work->steps), &work->error);
     case HVD_GPU_REGISTER:
         status = hvd_window_register(step->to, &work->error);
         break;

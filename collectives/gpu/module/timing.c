@@ -216,6 +216,7 @@ static enum hvd_gpu_span_kind span_of(enum hvd_gpu_step_kind kind)
     switch (kind) {
     case HVD_GPU_FOLLOW:
         return HVD_GPU_AWAITS;
+    case HVD_GPU_PUSH:
     case HVD_GPU_ALLREDUCE:
     case HVD_GPU_ALLGATHER:
     case HVD_GPU_BROADCAST:
