@@ -56,6 +56,7 @@ int hvd_gpu_tensors_open(struct hvd_job *job, struct hvd_error *err)
                                           .pack_below = settings->gpu_pack_below,
                                           .direct = settings->gpu_direct,
                                           .takes_windows = settings->nccl_windows,
+                                          .one_kernel_bytes = settings->gpu_one_kernel,
                                           .wake = wake_driver,
                                           .is_traced = is_traced,
                                           .context = job};

@@ -368,6 +368,7 @@ void hvd_job_settings_read(struct hvd_job_settings *settings)
     read_gpu_words(settings);
     read_gpu_allreduce(settings);
     settings->gpu_pack_below = read_pack_below();
+    settings->gpu_one_kernel = read_whole(HVD_ENV_GPU_ONE_KERNEL, 0, 0, 4 << 20, NULL);
     settings->nccl_windows = read_switch(HVD_ENV_NCCL_WINDOWS, false);
 }
 

@@ -29,6 +29,7 @@ struct hvd_job_settings {
     /* a value that is none of the allowed words; NULL: the value is right */
     const char *gpu_allreduce_wrong;
     int64_t gpu_pack_below; /* bytes, or HVD_GPU_PACK_AUTO */
+    int64_t gpu_one_kernel; /* bytes; 0: off */
     bool nccl_windows;
     const char *thread_affinity; /* NULL: none; thread_cpu.h reads it */
 

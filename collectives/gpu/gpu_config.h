@@ -46,6 +46,7 @@ struct hvd_gpu_config {
     int64_t pack_below; /* HVD_GPU_PACK_BELOW in bytes, or HVD_GPU_PACK_AUTO */
     enum hvd_gpu_direct direct; /* value of HVD_GPU_DIRECT */
     bool takes_windows; /* HVD_NCCL_WINDOWS=1 */
+    int64_t one_kernel_bytes; /* HVD_GPU_ONE_KERNEL; 0: off */
     void (*wake)(void *context); /* wakes the progress thread; any thread */
     bool (*is_traced)(void *context); /* whether to measure what is launched now */
     void *context;

@@ -165,6 +165,11 @@ int hvd_gpu_launch(struct hvd_gpu_run *run, struct hvd_error *err)
     if (status != 0) {
         return status;
     }
+    if (hvd_gpu_inbox_fits(run)) {
+        hvd_gpu_steps_follow(&run->job.steps, schedule.entries, schedule.count);
+        hvd_gpu_inbox_steps(run, &run->job.steps);
+        return hvd_gpu_launch_submit(run, HVD_GPU_COLLECT, run->set->comm, err);
+    }
     status = place_schedule(run, &schedule, err);
     if (status != 0) {
         return status;

@@ -55,6 +55,7 @@ int hvd_gpu_rendezvous_begin(struct hvd_gpu_run *run, struct hvd_error *err)
     offer->pack_below = run->gpu->config.pack_below;
     offer->direct = run->gpu->config.direct;
     offer->takes_windows = run->gpu->config.takes_windows ? 1 : 0;
+    offer->one_kernel_bytes = run->gpu->config.one_kernel_bytes;
     offer->ucx_version = run->team->net != NULL ? hvd_net_ucx_version(run->team->net) : 0;
     run->offer = offer; /* the run frees it, even if the rest fails */
     status =
@@ -240,6 +241,7 @@ static int decide_way(struct hvd_gpu_run *run,
                                       run->team->rank, size, &run->set->comm, err);
         hvd_gpu_packing_agree(run, rendezvous);
         hvd_gpu_window_agree(run, rendezvous);
+        hvd_gpu_inbox_agree(run, rendezvous);
         if (status == 0) {
             status = hvd_gpu_packing_reserve(run, err);
         }

@@ -19,6 +19,7 @@ struct hvd_gpu_offer {
     int32_t direct; /* enum hvd_gpu_direct */
     int32_t takes_windows; /* HVD_NCCL_WINDOWS=1 */
     int32_t ucx_version; /* 0 if the rank does not use UCX */
+    int64_t one_kernel_bytes; /* HVD_GPU_ONE_KERNEL; 0: off */
     int64_t pack_below; /* bytes, or HVD_GPU_PACK_AUTO */
     /* NCCL id for the node's communicator; zero unless this rank makes it */
     unsigned char node_id[HVD_GPU_ID_BYTES];
@@ -57,5 +58,10 @@ int hvd_gpu_packing_reserve(struct hvd_gpu_run *run, struct hvd_error *err);
 /* For a set that uses NCCL: whether it may use windows. Fills in run->set. */
 void hvd_gpu_window_agree(struct hvd_gpu_run *run,
                           const struct hvd_gpu_rendezvous *rendezvous);
+
+/* For a set that uses NCCL: whether one kernel may reduce its small batches. Fills in
+ * run->set. */
+void hvd_gpu_inbox_agree(struct hvd_gpu_run *run,
+                         const struct hvd_gpu_rendezvous *rendezvous);
 
 #endif

@@ -76,6 +76,14 @@ static int begin_by_nccl(struct hvd_gpu_run *run, struct hvd_error *err)
     if (hvd_gpu_is_hierarchical(run)) {
         return begin_pipeline(run, err);
     }
+    if (hvd_gpu_inbox_wanted(run)) {
+        run->phase = HVD_GPU_OPEN_INBOXES;
+        poll_device(run, true);
+        return hvd_gpu_inbox_begin(run, err);
+    }
+    if (hvd_gpu_inbox_fits(run)) {
+        return begin_launch(run, err);
+    }
     if (hvd_gpu_window_wanted(run)) {
         run->phase = HVD_GPU_REGISTER_WINDOW;
         poll_device(run, true);
@@ -149,6 +157,15 @@ static int finish_count(struct hvd_gpu_run *run, int64_t *work, bool *moved,
     }
     status = hvd_gpu_alltoall_count_end(run, err);
     return status != 0 ? status : begin_launch(run, err);
+}
+
+static int finish_inboxes(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                          struct hvd_error *err)
+{
+    int status = hvd_gpu_inbox_progress(run, work, moved, err);
+
+    poll_device(run, status == HVD_INPROGRESS);
+    return status != 0 ? status : begin_by_nccl(run, err);
 }
 
 static int finish_window(struct hvd_gpu_run *run, int64_t *work, bool *moved,
@@ -287,6 +304,8 @@ static int step_run(struct hvd_gpu_run *run, int64_t *work, bool *moved,
         return finish_rendezvous(run, work, moved, err);
     case HVD_GPU_COUNT:
         return finish_count(run, work, moved, err);
+    case HVD_GPU_OPEN_INBOXES:
+        return finish_inboxes(run, work, moved, err);
     case HVD_GPU_REGISTER_WINDOW:
         return finish_window(run, work, moved, err);
     case HVD_GPU_MEASURE:

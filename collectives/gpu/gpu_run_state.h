@@ -19,6 +19,7 @@ enum hvd_gpu_phase {
     HVD_GPU_AWAIT_TURN,
     HVD_GPU_RENDEZVOUS,
     HVD_GPU_COUNT, /* alltoall: the ranks exchange their splits */
+    HVD_GPU_OPEN_INBOXES, /* prepares to reduce small batches by one kernel */
     HVD_GPU_REGISTER_WINDOW, /* registers memory for packed tensors with NCCL */
     HVD_GPU_MEASURE, /* measures which tensors are worth packing */
     HVD_GPU_READY, /* a trial: waits for this rank's input */
@@ -69,6 +70,28 @@ struct hvd_gpu_window_run {
     char reason[256]; /* why the ranks use no window */
 };
 
+enum hvd_gpu_inbox_stage {
+    HVD_GPU_INBOX_CLEAR,
+    HVD_GPU_INBOX_OFFER,
+    HVD_GPU_INBOX_TELL,
+    HVD_GPU_INBOX_DONE,
+};
+
+/* The facts about its inbox that a rank tells to the others. */
+struct hvd_gpu_inbox_word {
+    int32_t is_good;
+    int32_t blocks;
+    char reason[200]; /* not is_good */
+    unsigned char handle[HVD_GPU_HANDLE_BYTES];
+};
+
+/* gpu_inbox.c: opens the inboxes. */
+struct hvd_gpu_inbox_run {
+    enum hvd_gpu_inbox_stage stage;
+    struct hvd_gpu_inbox *inbox; /* the communicator owns it; NULL: not allocated */
+    struct hvd_gpu_inbox_word word; /* of this rank */
+};
+
 /* gpu_algorithm.c: a batch used as a trial of an algorithm. Nothing else runs until the
  * device has completed it. */
 struct hvd_gpu_trial_run {
@@ -106,6 +129,7 @@ struct hvd_gpu_run {
     struct hvd_gpu_trial_run trial;
     struct hvd_gpu_packing packing;
     struct hvd_gpu_window_run window_run;
+    struct hvd_gpu_inbox_run inbox_run;
     int64_t *counts; /* gpu_launch.c, alltoall: [2 * size] rows sent, rows received */
     struct hvd_gpu_staging staging;
 };
@@ -157,6 +181,20 @@ bool hvd_gpu_window_wanted(const struct hvd_gpu_run *run);
 int hvd_gpu_window_begin(struct hvd_gpu_run *run, struct hvd_error *err);
 int hvd_gpu_window_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
                             struct hvd_error *err);
+
+/* gpu_inbox.c: one kernel for a small batch.
+ *
+ *   fits       whether one kernel may reduce this batch: the same on all ranks
+ *   wanted     whether to open the inboxes before this batch
+ *   begin      starts that
+ *   progress   returns 0 when it is done, HVD_INPROGRESS or a failure
+ *   steps      appends the steps of a batch that fits, once the inboxes are open */
+bool hvd_gpu_inbox_fits(const struct hvd_gpu_run *run);
+bool hvd_gpu_inbox_wanted(const struct hvd_gpu_run *run);
+int hvd_gpu_inbox_begin(struct hvd_gpu_run *run, struct hvd_error *err);
+int hvd_gpu_inbox_progress(struct hvd_gpu_run *run, int64_t *work, bool *moved,
+                           struct hvd_error *err);
+void hvd_gpu_inbox_steps(const struct hvd_gpu_run *run, struct hvd_gpu_steps *steps);
 
 /* gpu_launch.c: fits returns whether NCCL can do the batch; launch launches it. For an
  * alltoall the ranks first exchange how many rows each one sends: count begins that,

@@ -20,6 +20,7 @@
 #include "collectives/gpu/gpu_trial_choice.h"
 
 struct hvd_entry;
+struct hvd_gpu_inbox;
 struct hvd_gpu_inter_node;
 struct hvd_gpu_job;
 struct hvd_gpu_window;
@@ -62,6 +63,10 @@ struct hvd_gpu_set {
      * by size class; NULL: none */
     bool takes_windows;
     struct hvd_gpu_window *windows[HVD_GPU_WINDOW_CLASSES];
+    /* gpu_inbox.c: the largest batch that one kernel reduces, 0: none; and the inbox of
+     * comm, NULL until it is needed */
+    int64_t one_kernel_bytes;
+    struct hvd_gpu_inbox *inbox;
 };
 
 struct hvd_gpu_runtime {

@@ -269,6 +269,7 @@ static int finish_renewal(struct hvd_gpu_run *run, struct hvd_error *err)
     pool->module->comm_abandon(set->comm); /* with all its windows */
     set->comm = renewed;
     memset(set->windows, 0, sizeof(set->windows));
+    set->inbox = NULL; /* the next batch that needs it makes a new one */
     refuse_window(run);
     return 0;
 }

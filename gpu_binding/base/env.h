@@ -159,6 +159,10 @@
 /* 1: packed tensors are in memory that NCCL 2.27 and later register as a window, for its
  * symmetric kernels. Default: 0, until it has been measured. */
 #define HVD_ENV_NCCL_WINDOWS "HVD_NCCL_WINDOWS"
+/* On one node, batches of floats of up to this number of bytes are reduced by one kernel,
+ * which stores into the memory of the other GPUs, without NCCL. At most 4194304.
+ * Default: 0, until it has been measured. */
+#define HVD_ENV_GPU_ONE_KERNEL "HVD_GPU_ONE_KERNEL"
 
 /* --- Files of hvd ---
  * Set these only if a file is not in its usual place. */

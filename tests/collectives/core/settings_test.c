@@ -292,6 +292,16 @@ static void test_gpu_pack_below(void)
     }
 }
 
+static void test_one_kernel(void)
+{
+    tap_ok(read_one(NULL, NULL).gpu_one_kernel == 0,
+           "by default NCCL reduces all batches");
+    tap_ok(read_one("HVD_GPU_ONE_KERNEL", "262144").gpu_one_kernel == 262144 &&
+               read_one("HVD_GPU_ONE_KERNEL", "4194305").gpu_one_kernel == 0 &&
+               read_one("HVD_GPU_ONE_KERNEL", "on").gpu_one_kernel == 0,
+           "HVD_GPU_ONE_KERNEL is a number of bytes up to 4 MiB");
+}
+
 static void test_nccl_windows(void)
 {
     tap_ok(!read_one(NULL, NULL).nccl_windows, "by default there are no windows of NCCL");
@@ -349,5 +359,6 @@ int main(void)
     test_gpu_direct();
     test_gpu_pack_below();
     test_nccl_windows();
+    test_one_kernel();
     return tap_done();
 }
