@@ -45,7 +45,7 @@ succeeded()
     grep -E "^ok $1 \(" "$work/r/summary.txt" | grep -qvE ': 0 passed|1\.\.0'
 }
 
-in_c='machine|kernels-bits|nccl-1|nccl-2|host-2|api-2|bandwidth|mix-2|join-2|wire-2|nccl-4|windows-wire-2'
+in_c='machine|kernels-bits|nccl-1|nccl-2|host-2|api-2|bandwidth|mix-2|join-2|wire-2|nccl-4|windows-wire-2|one-kernel-wire-2'
 in_python=$(names | grep -vE "^($in_c|sanitizer|nccl-2-in-gpu)\$" | paste -sd '|')
 if [ "$extent" = some ]; then
     in_c='machine|nccl-2|api-2|bandwidth'

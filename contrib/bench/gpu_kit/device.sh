@@ -331,6 +331,8 @@ in_windows()
         skip "$2" 'no NCCL packed (PACK_NCCL)'
     fi
 }
+HVD_GPU_ONE_KERNEL=4194304 in_windows in_c one-kernel-wire-2 30 "$hvdrun" -np 2 "$tests/gpu_wire_test"
+in_windows probe one-kernel-2 45 2 one_kernel
 HVD_NCCL_WINDOWS=1 in_windows in_c windows-wire-2 30 "$hvdrun" -np 2 "$tests/gpu_wire_test"
 in_windows probe windows-2 45 2 windows
 
@@ -343,6 +345,7 @@ if [ "${KIT_MPS:-0}" = 1 ] && command -v nvidia-cuda-mps-control >/dev/null; the
     c_test mps-nccl-2 40 2 gpu_collectives_test 1
     probe mps-beside-nccl-2 50 2 beside
     probe mps-launch-2 30 2 launch
+    in_windows probe mps-one-kernel-2 45 2 one_kernel
     NCCL_COMM_BLOCKING=1 probe mps-launch-2-blocking 30 2 launch
     probe mps-resnet-2 60 2 resnet overhead
     echo quit | nvidia-cuda-mps-control >>"$log" 2>&1

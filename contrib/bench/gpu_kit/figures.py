@@ -15,7 +15,7 @@ import horovod.torch.optimizer
 HERE = os.path.dirname(os.path.abspath(__file__))
 SIZES = (8, 64 << 10, 1 << 20, 16 << 20, 128 << 20)
 PACKED_SIZES = (16 << 10, 64 << 10, 256 << 10, 512 << 10, 1 << 20)
-WINDOW_SIZES = (128, 1 << 10, 16 << 10, 128 << 10)
+SWITCHED_SIZES = (128, 1 << 10, 16 << 10, 128 << 10)
 PACK_BELOW = {'packed': str(1 << 40), 'apart': '0', 'auto': 'auto'}
 
 
@@ -115,29 +115,41 @@ def packing(gpu, findings):
 
 
 def windows(gpu, findings):
-    """Measures packed groups of 8 small tensors, in windows of NCCL and in plain memory. Each turn is a job
-    of its own. The log of device.sh has a warning if NCCL refuses windows."""
+    """Measures packed groups of 8 small tensors, in windows of NCCL and in plain memory. The log of device.sh
+    has a warning if NCCL refuses windows."""
     os.environ['HVD_GPU_PACK_BELOW'] = PACK_BELOW['packed']
+    _switched(gpu, findings, 'HVD_NCCL_WINDOWS', {'1': 'windows', '0': 'plain'})
+
+
+def one_kernel(gpu, findings):
+    """Measures groups of 8 small tensors, reduced by one kernel and by NCCL. The log of device.sh has a
+    warning if a rank cannot open the memory of the other."""
+    _switched(gpu, findings, 'HVD_GPU_ONE_KERNEL', {'1048576': 'one kernel', '0': 'NCCL'})
+
+
+def _switched(gpu, findings, variable, values):
+    """Measures groups of 8 small tensors with two values of a variable. Each turn is a job of its own."""
     seen, right = {}, True
     for turn in range(4):
-        for how in ('1', '0') if turn % 2 else ('0', '1'):
+        for value in values if turn % 2 else reversed(values):
             hvd.shutdown()
-            os.environ['HVD_NCCL_WINDOWS'] = how
+            os.environ[variable] = value
             hvd.init()
-            for size in WINDOW_SIZES:
+            for size in SWITCHED_SIZES:
                 tensors = [torch.ones(size // 4, device=gpu.name) for _ in range(8)]
 
                 def reduce(tensors=tensors, size=size):
-                    hvd.synchronize(hvd.grouped_allreduce_async_(tensors, name=f'window.{size}',
+                    hvd.synchronize(hvd.grouped_allreduce_async_(tensors, name=f'small.{size}',
                                                                  op=hvd.Average))
 
-                seen.setdefault((size, how), []).append(_queue(gpu, {how: reduce}, 1, 5)[how][1])
+                seen.setdefault((size, value), []).append(_queue(gpu, {value: reduce}, 1, 5)[value][1])
                 right &= all(bool((each == 1).all()) for each in tensors)
-    findings.check(right, f'averages of {hvd.size()} ranks are right with windows and without')
-    for size in WINDOW_SIZES:
-        on, off = min(seen[size, '1']), min(seen[size, '0'])
-        findings.figure(f'8 packed tensors of {size} bytes, {hvd.size()} rank(s), us on the stream: '
-                        f'windows {on:.1f}, plain {off:.1f}; windows / plain {on / off:.2f}')
+    one, other = values.values()
+    findings.check(right, f'averages of {hvd.size()} ranks are right: {one}, {other}')
+    for size in SWITCHED_SIZES:
+        on, off = (min(seen[size, value]) for value in values)
+        findings.figure(f'8 tensors of {size} bytes, {hvd.size()} rank(s), us on the stream: '
+                        f'{one} {on:.1f}, {other} {off:.1f}; {one} / {other} {on / off:.2f}')
 
 
 def hostpath(gpu, findings):
@@ -278,4 +290,4 @@ def _list(ms):
     return ', '.join(f'{name} {each:.2f} ms' for name, each in ms.items())
 
 
-PARTS = (memory, launch, beside, packing, windows, hostpath, overhead, resnet)
+PARTS = (memory, launch, beside, packing, windows, one_kernel, hostpath, overhead, resnet)
