@@ -58,19 +58,19 @@ enum {
     {.name = "hvd_" #NAME,                                                               \
      .run = hvd_kernel_##NAME,                                                           \
      .tile = HVD_KERNEL_TILE,                                                            \
-     .from_size = FROM,                                                                  \
-     .to_size = TO},
+     .from_size = (FROM),                                                                \
+     .to_size = (TO)},
 #define SUM(NAME, TYPE)                                                                  \
     {.name = "hvd_" #NAME,                                                               \
      .add = hvd_kernel_##NAME,                                                           \
      .tile = HVD_KERNEL_SUM_TILE,                                                        \
-     .to_size = TYPE},
+     .to_size = (TYPE)},
 #define PUSH(NAME, TENSOR, SLOT)                                                         \
     {.name = "hvd_" #NAME,                                                               \
      .pack = hvd_pack_##NAME,                                                            \
      .finish = hvd_finish_##NAME,                                                        \
-     .from_size = TENSOR,                                                                \
-     .to_size = SLOT},
+     .from_size = (TENSOR),                                                              \
+     .to_size = (SLOT)},
 static const struct fake_kernel kernels[] = {
     {.name = "hvd_copy",
      .run = hvd_kernel_copy,
