@@ -21,7 +21,7 @@ enum {
     ROUNDS = 6,
     ARENA = TENSORS * (MOST + 8) * (int)sizeof(double),
     QUEUED = 60,
-    SMALL = 1000, /* elements */
+    SMALL = 5000, /* elements; several blocks */
     LARGE = 40000, /* more than the tests' HVD_GPU_ONE_KERNEL */
 };
 
@@ -205,6 +205,12 @@ static bool is_sum(int i, const float *tensor)
     return true;
 }
 
+/* Batches with different factors are not combined. */
+static double factor_of(int i)
+{
+    return 1.0 / (double)(INT64_C(1) << i);
+}
+
 /* Starts all of them before it waits for the first. */
 static bool run_queue(void)
 {
@@ -231,8 +237,8 @@ static bool run_queue(void)
         snprintf(names[i], sizeof(names[i]), "queued %d", i);
         tensor =
             gpu_tensor(names[i], HVD_FLOAT32, &count, 1, tensors[i], tensors[i], stream);
-        if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL, &requests[i],
-                                &err) != 0) {
+        if (hvd_allreduce_start(&tensor, 1, HVD_SUM, factor_of(i), 1 / factor_of(i),
+                                HVD_SET_GLOBAL, &requests[i], &err) != 0) {
             fprintf(stderr, "# rank %d: %s\n", rank, err.text);
             exit(1);
         }
