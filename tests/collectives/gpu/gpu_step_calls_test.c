@@ -188,6 +188,43 @@ static bool sum_tensor(const struct hvd_tensor *tensor)
     return good;
 }
 
+/* Counts the launches for two small tensors that are reduced together. One kernel, if it
+ * is wanted, does all that otherwise needs a kernel that packs, NCCL, a kernel that
+ * unpacks, and one that checks for an abort. */
+static void test_pair(void)
+{
+    static const int64_t count[] = {1000};
+    const char *bytes = getenv("HVD_GPU_ONE_KERNEL");
+    bool is_one = bytes != NULL && atoi(bytes) > 0, good = true;
+    float *memory = gpu_memory(2 * (size_t)count[0] * sizeof(float));
+    struct hvd_tensor pair[] = {
+        gpu_tensor("one", HVD_FLOAT32, count, 1, memory, memory, streams[0]),
+        gpu_tensor("two", HVD_FLOAT32, count, 1, memory + count[0], memory + count[0],
+                   streams[0])};
+    long launches = 0, kernels = 0;
+
+    for (int i = 0; i < 2 && good; i++) { /* the first one may open the inboxes */
+        struct hvd_request *request = NULL;
+        struct hvd_error err = {0};
+
+        launches = -fake_gpu_calls(FAKE_NCCL_LAUNCH);
+        kernels = -fake_gpu_launches();
+        good = hvd_allreduce_start(pair, 2, HVD_AVERAGE, 1, 1, 0, &request, &err) == 0 &&
+               hvd_wait_on(request, streams[0], -1, &err) == 0;
+        hvd_request_free(request);
+        gpu_finish(streams[0]);
+        launches += fake_gpu_calls(FAKE_NCCL_LAUNCH);
+        kernels += fake_gpu_launches();
+    }
+    if (report_rank == 0) {
+        printf("# two small tensors: %ld launches of NCCL, %ld kernels\n", launches,
+               kernels);
+    }
+    report(good && launches == (is_one ? 0 : 1) && kernels == (is_one ? 1 : 3),
+           "two small tensors are reduced by %s",
+           is_one ? "one kernel" : "NCCL and three kernels");
+}
+
 /* Compares the launches of NCCL with the chunks of one large tensor: each of them is
  * copied to the host and back. */
 static void test_chunks(void)
@@ -277,6 +314,8 @@ int main(int argc, char **argv)
            "events are used again");
     if (getenv("HVD_GPU_ALLREDUCE") != NULL) { /* hierarchical, in chunks */
         test_chunks();
+    } else {
+        test_pair();
     }
     report(!has_ids || calls_of(&calls, "cuStreamWaitEvent") < (long)GRADIENTS * STEPS,
            "streams wait for fewer events than there are gradients");
