@@ -140,7 +140,9 @@ struct hvd_gpu_inbox {
     size_t slot_bytes; /* for the tensors of one rank */
     unsigned char handle[HVD_GPU_HANDLE_BYTES];
     int blocks; /* that the device can run at once; set to the least of all ranks */
-    /* for the module's use: the inboxes of all ranks, and the number of launches */
+    /* The following three are for the module's use. is_shared: other ranks may store into
+     * it soon. peers: the inboxes of all ranks. calls: number of launches */
+    bool is_shared;
     char *peers[HVD_GPU_PUSH_RANKS];
     uint64_t calls;
 };
@@ -346,8 +348,8 @@ struct hvd_gpu_module {
     void (*window_destroy)(struct hvd_gpu_window *window);
 
     /* Allocates the inbox of a communicator; slot_bytes: a multiple of 16, the same on
-     * all ranks. open opens the inbox of another rank. The communicator owns *out and
-     * frees it when it ends; destroy does so before. */
+     * all ranks. open opens the inbox of a rank; call it for all. The communicator owns
+     * *out and frees it when it ends; destroy does so before. */
     int (*inbox_create)(struct hvd_gpu_comm *comm, size_t slot_bytes,
                         struct hvd_gpu_inbox **out, struct hvd_error *err);
     int (*inbox_open)(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *handle,

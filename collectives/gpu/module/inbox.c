@@ -85,6 +85,7 @@ int hvd_inbox_open(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *h
     CUdeviceptr address = 0;
     int status, error;
 
+    inbox->is_shared = true;
     if (rank == inbox->comm->rank) {
         return 0;
     }
@@ -111,7 +112,7 @@ void hvd_inbox_destroy(struct hvd_gpu_inbox *inbox)
     }
     if (hvd_device_enter(device, NULL) == 0) {
         close_peers(inbox);
-        if (!atomic_load(&device->is_aborted)) {
+        if (!inbox->is_shared || !atomic_load(&device->is_aborted)) {
             device->cuda->mem_free((CUdeviceptr)(uintptr_t)inbox->memory);
         }
         hvd_device_leave(device);

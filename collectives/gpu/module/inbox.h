@@ -5,7 +5,7 @@
  * It is freed when the device has completed all work of the communicator: then no rank
  * stores into it any more. CUDA wants other ranks to have closed it by then; they do so
  * at the end of their own work, and do not use it in between. After an abort, another
- * rank may still store into it, so it is never freed. */
+ * rank may still store into it, so it is never freed if it is shared. */
 #ifndef HVD_GPU_INBOX_H
 #define HVD_GPU_INBOX_H
 
