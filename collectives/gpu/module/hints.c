@@ -25,6 +25,7 @@ static const struct {
     {100, "no GPU is visible: check CUDA_VISIBLE_DEVICES, and whether the job has GPUs"},
     {101, "CUDA_VISIBLE_DEVICES has no such GPU"},
     {214, "the GPU's memory is damaged (nvidia-smi -q -d ECC)"},
+    {217, "these GPUs do not reach each other's memory (nvidia-smi topo -p2p rw)"},
     {802, "nvidia-fabricmanager is not running on this node"},
     {803, "the driver was updated while it was loaded: this node needs a reboot"},
 };
