@@ -2,6 +2,7 @@
 """The warning that ranks started from different parameters: it comes if the script forgets to
 broadcast them, once, on one rank, and in no other case."""
 
+import linecache
 import os
 import unittest.mock
 import warnings
@@ -25,7 +26,7 @@ def make_model(seed):
 
 class Alike(Case):
 
-    def warned(self, model, steps=2, joins=False, prepare=lambda model: None, **options):
+    def warned(self, model, steps=2, joins=False, prepare=lambda model: None, schedules=False, **options):
         """Trains, as in a new job, and returns how often this rank has warned."""
         requests.restart_all_names()
         with warnings.catch_warnings(record=True) as caught:
@@ -33,6 +34,8 @@ class Alike(Case):
             optimizer = hvd.DistributedOptimizer(
                 torch.optim.SGD(model.parameters(), lr=0.1),
                 **{'named_parameters': model.named_parameters(), **options})
+            if schedules:  # torch wraps step() then
+                torch.optim.lr_scheduler.StepLR(optimizer, 1)
             prepare(model)
             for _ in range(steps):
                 optimizer.zero_grad()
@@ -44,6 +47,7 @@ class Alike(Case):
         for each in found:
             self.assertIn('hvd.broadcast_parameters', str(each.message))
             self.assertEqual(each.filename, __file__)
+            self.assertIn('optimizer.step()', linecache.getline(each.filename, each.lineno))
         return len(found)
 
     def assert_alike(self, *models):
@@ -59,6 +63,9 @@ class Alike(Case):
     def test_a_forgotten_broadcast_causes_one_warning(self):
         self.check_warned(1)
         self.check_warned(1, backward_passes_per_step=1, groups=1)
+
+    def test_it_names_the_line_of_the_script_although_a_scheduler_wraps_step(self):
+        self.check_warned(1, schedules=True)
 
     def test_a_rank_that_alone_makes_its_optimizer_again_goes_on(self):
         model = make_model(1)

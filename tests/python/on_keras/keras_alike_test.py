@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""fit() warns if the ranks train different weights, because the callback that broadcasts them is forgotten."""
+"""fit() warns if the ranks train different weights, because the callback that broadcasts them is forgotten.
+The warning names the line of fit() in the script."""
 
 import itertools
+import linecache
 import unittest
 import warnings
 
@@ -30,7 +32,11 @@ class Alike(Case):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter('always')
             model.fit(inputs, inputs[:, :1], batch_size=1, epochs=2, verbose=0, callbacks=list(extra))
-        return sum('started from different parameters' in str(each.message) for each in caught)
+        found = [each for each in caught if 'started from different parameters' in str(each.message)]
+        for each in found:
+            self.assertEqual(each.filename, __file__)
+            self.assertIn('model.fit(', linecache.getline(each.filename, each.lineno))
+        return len(found)
 
     def test_a_forgotten_callback_causes_one_warning(self):
         expected = int(hvd.rank() == 0 and hvd.size() > 1)

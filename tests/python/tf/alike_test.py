@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The warning that ranks train different variables: it comes if the script forgets to broadcast them, once, on one
-rank, in eager mode and in graphs, and in no other case. It makes no rank wait, and leaves programs as they are."""
+rank, in eager mode and in graphs, and in no other case. It names the line of the script that reduces the gradients. It
+makes no rank wait, and leaves programs as they are."""
 
 import itertools
+import linecache
 import os
 import tempfile
 import unittest.mock
@@ -55,10 +57,13 @@ class Alike(Case):
             for number in range(steps):
                 run(number)
         self.assertEqual([each for each in log.call_args_list if 'AutoGraph' in str(each)], [])
-        found = [str(each.message) for each in caught if PARTS in str(each.message)]
+        found = [each for each in caught if PARTS in str(each.message)]
         for each in found:
-            self.assertIn('hvd.broadcast_variables(model.variables, root_rank=0)', each)
-            self.assertIn('BroadcastGlobalVariablesCallback(0)', each)
+            self.assertIn('hvd.broadcast_variables(model.variables, root_rank=0)', str(each.message))
+            self.assertIn('BroadcastGlobalVariablesCallback(0)', str(each.message))
+            self.assertEqual(each.filename, __file__)
+            self.assertRegex(linecache.getline(each.filename, each.lineno),
+                             r'^ *(gradients = hvd\.DistributedGradientTape|optimizer\.apply_gradients)\(')
         return len(found)
 
     def check_warned(self, count, seed, after=lambda number, variables: None, **settings):

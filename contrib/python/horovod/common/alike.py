@@ -3,6 +3,7 @@
 broadcast those of one rank."""
 
 import os
+import re
 import sys
 import warnings
 from ctypes import addressof, c_int64
@@ -15,20 +16,40 @@ from horovod.common.library import DEVICE_CPU, DTYPES
 from horovod.common.process_sets import set_id
 
 _PRIME = 1048573  # the squares of checksums below 2^20 can be summed over 2^23 ranks
-
-
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_INSTALLED = re.compile('/(site|dist)-packages/')
+_PYTHON = os.path.dirname(os.path.abspath(os.__file__)) + os.sep
 
 
-def report_difference(remedy):
-    """Warns that the ranks differ, and names the line of the script that has called this package.
-    ``remedy``: what to call."""
-    level, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn('the ranks started from different parameters, although they share gradients: '
-                  f'call {remedy} before the first step, and after a checkpoint has been loaded. '
-                  'HVD_CHECK_PARAMETERS=0 turns this check off.', stacklevel=level)
+def calls():
+    """Yields (file, line) of each call of this thread, from the innermost outwards."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        yield frame.f_code.co_filename, frame.f_lineno
+        frame = frame.f_back
+
+
+def line_of_script(stack):
+    """Returns the innermost (file, line) that belongs to the script, or else to another package
+    than this one: frameworks call this package from their own code. ``stack``: as of calls()."""
+    nearest = given = None
+    for file, line in stack:
+        if file.startswith((_PACKAGE, '<frozen ')):
+            continue
+        if file.startswith('<'):  # code that a framework makes, or further out that of python -c
+            given = file, line
+        elif not _INSTALLED.search(file) and not file.startswith(_PYTHON):
+            return file, line
+        nearest = nearest or (file, line)
+    return given or nearest or ('sys', 1)  # what warnings.warn names beyond the last frame
+
+
+def report_difference(remedy, line):
+    """Warns that the ranks differ. ``remedy``: what to call; ``line``: see line_of_script."""
+    warnings.warn_explicit(
+        'the ranks started from different parameters, although they share gradients: '
+        f'call {remedy} before the first step, and after a checkpoint has been loaded. '
+        'HVD_CHECK_PARAMETERS=0 turns this check off.', UserWarning, *line)
 
 
 def _differ(count, total, squares):
@@ -88,4 +109,4 @@ class StartCheck:
     def _warn_if_different(self):
         known = self._sums[0] == self._process_set.size()
         if known and _differ(*self._sums) and self._process_set.rank() == 0:
-            report_difference(self._remedy)
+            report_difference(self._remedy, line_of_script(calls()))

@@ -20,12 +20,17 @@ from horovod.tensorflow.native import library, ops
 
 _MOST = 8  # the number of variables that are compared
 
+# {(name, number of the process set): the line of the script that reduces these gradients}. The
+# operations find a difference in threads of TensorFlow, whose stacks do not lead to the script.
+_lines = {}
 
-@ctypes.CFUNCTYPE(None)
-def _warn():
+
+@ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_int)
+def _warn(name, set_id):
     alike.report_difference(
         'hvd.broadcast_variables(model.variables, root_rank=0), or fit() with '
-        'BroadcastGlobalVariablesCallback(0) of hvd.callbacks,')
+        'BroadcastGlobalVariablesCallback(0) of hvd.callbacks,',
+        _lines.get((name.decode(), set_id)) or alike.line_of_script(()))
 
 
 def _forget(set_id):
@@ -58,6 +63,13 @@ def _chosen(variables):
     return heapq.nlargest(_MOST, found, key=lambda each: each.shape.num_elements())
 
 
+def _traced(tensor):
+    """Yields (file, line) of each call that has led to a tensor of a graph, from the innermost
+    outwards. TensorFlow gives the lines of the script instead of those of AutoGraph's copy."""
+    for frame in reversed(list(tensor.op.traceback)):
+        yield frame.filename, frame.lineno
+
+
 @tf.autograph.experimental.do_not_convert
 def check(variables, gradients, reduced, name, process_set):
     """Counts one reduction of these gradients of these variables; call it before the variables
@@ -80,7 +92,9 @@ def check(variables, gradients, reduced, name, process_set):
             return ops.horovod_start_compare(sums, **label)
 
     with tf.control_dependencies([reduced]), tf.device('CPU:0'):
-        is_due = tf.cast(ops.horovod_start_step(**label), tf.bool)
+        step = ops.horovod_start_step(**label)
+        is_due = tf.cast(step, tf.bool)
+    _lines[tuple(label.values())] = alike.line_of_script(alike.calls() if eager else _traced(step))
     if not eager:
         tf.cond(is_due, compare, lambda: tf.constant(0))
     elif is_due:

@@ -45,7 +45,7 @@ static struct {
     struct comparison *first;
     bool has_stopped;
     bool abstains;
-    void (*warn)(void);
+    hvd_start_warning *warn;
 } starts = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Rounding differs between devices and, on some, from run to run: 1e-4 of the magnitude
@@ -176,7 +176,7 @@ void hvd_start_compute_step(void *argument, struct TF_OpKernelContext *context)
     const struct start_kernel *kernel = argument;
     bool is_due = false, differ = false;
     struct comparison *found;
-    void (*warn)(void);
+    hvd_start_warning *warn;
 
     pthread_mutex_lock(&starts.lock);
     warn = starts.warn;
@@ -191,7 +191,7 @@ void hvd_start_compute_step(void *argument, struct TF_OpKernelContext *context)
     }
     pthread_mutex_unlock(&starts.lock);
     if (differ && warn != NULL) {
-        warn();
+        warn(kernel->name, kernel->set);
     }
     set_output(context, is_due);
 }
@@ -255,7 +255,7 @@ void hvd_start_stop(void)
     pthread_mutex_unlock(&starts.lock);
 }
 
-void hvd_tensorflow_start_warn(void (*warn)(void))
+void hvd_tensorflow_start_warn(hvd_start_warning *warn)
 {
     pthread_mutex_lock(&starts.lock);
     starts.warn = warn;

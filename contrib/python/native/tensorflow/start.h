@@ -22,11 +22,14 @@ tf_delete_function hvd_start_delete;
  * different numbers of steps then. */
 void hvd_start_stop(void);
 
-/* Python calls these. The first sets the function that warns; it may be called in any
- * thread. The second begins to count from zero in one process set, or in all if `set` is
- * negative, which is a new job. The third takes part in the comparisons of this job
- * without a value: nothing is compared. */
-HVD_EXPORT void hvd_tensorflow_start_warn(void (*warn)(void));
+/* A function that warns of different variables; it may be called in any thread. The
+ * arguments are the attributes of the operation that found the difference. */
+typedef void hvd_start_warning(const char *tensor_name, int process_set_id);
+
+/* Python calls these. The first sets the function that warns. The second begins to count
+ * from zero in one process set, or in all if `set` is negative, which is a new job. The
+ * third takes part in the comparisons of this job without a value: nothing is compared. */
+HVD_EXPORT void hvd_tensorflow_start_warn(hvd_start_warning *warn);
 HVD_EXPORT void hvd_tensorflow_start_forget(int set);
 HVD_EXPORT void hvd_tensorflow_start_abstain(void);
 
