@@ -125,8 +125,8 @@
 /* 0: no warning if ranks start the training from different parameters, because the script
  * does not broadcast them. Default: 1. */
 #define HVD_ENV_CHECK_PARAMETERS "HVD_CHECK_PARAMETERS"
-/* 0: no warning at the end of a job of PyTorch 2.1 or later in which each rank has
- * trained alone, because the script does not average gradients. Default: 1. */
+/* 0: no warning at the end of a job of PyTorch in which each rank has trained alone,
+ * because the script does not average gradients. Default: 1. */
 #define HVD_ENV_CHECK_AVERAGING "HVD_CHECK_AVERAGING"
 /* 1: no NVTX ranges for NVIDIA's profilers. Default: 0. */
 #define HVD_ENV_DISABLE_NVTX "HOROVOD_DISABLE_NVTX_RANGES"

@@ -34,10 +34,6 @@ hvd.init()
 alone.trained(lambda: False)
 {end}
 '''
-HAS_HOOK = '''
-import importlib, sys
-sys.exit(not hasattr(importlib.import_module('torch.optim.optimizer'), 'register_optimizer_step_post_hook'))
-'''
 
 
 def warned(script, ranks=2, expected=0, text=WARNING, **variables):
@@ -60,9 +56,6 @@ def check(report):
     says(0, 'a variable turns it off', BARE.format(end=''), HVD_CHECK_AVERAGING='0')
     says(0, 'a single rank trains alone by right', BARE.format(end=''), ranks=1)
     says(0, 'a job that fails has another problem', BARE.format(end='raise ValueError'), expected=1)
-    if launch.run_ranks(1, ['-c', HAS_HOOK])[0] != 0:
-        report.skip('steps of torch are noticed', 'torch before 2.1 has no hook for the steps of all optimizers')
-        return
     values = {'prepare': '', 'steps': 2, 'end': ''}
     says(1, 'a script that forgets DistributedOptimizer is warned', SCRIPT.format(**values))
     says(0, 'a script that wraps its optimizer is not', SCRIPT.format(**{**values, 'prepare': WRAP}))
