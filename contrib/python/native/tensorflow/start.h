@@ -28,7 +28,8 @@ typedef void hvd_start_warning(const char *tensor_name, int process_set_id);
 
 /* Python calls these. The first sets the function that warns. The second begins to count
  * from zero in one process set, or in all if `set` is negative, which is a new job. The
- * third takes part in the comparisons of this job without a value: nothing is compared. */
+ * third takes part in the comparisons of this job without a value: nothing is compared.
+ */
 HVD_EXPORT void hvd_tensorflow_start_warn(hvd_start_warning *warn);
 HVD_EXPORT void hvd_tensorflow_start_forget(int set);
 HVD_EXPORT void hvd_tensorflow_start_abstain(void);
