@@ -23,7 +23,7 @@
 
 enum {
     END_S = 2, /* how long to wait for the end of the thread */
-    MOST_PYTHON = 6, /* lines of a stack in a warning */
+    MOST_PYTHON = 6, /* lines of a stack in a warning, beside one of the script */
     MOST_C = 6,
     MOST_BELOW_PYTHON = 1, /* lines of C below Python: the call that sleeps */
     MOST_UNWRITTEN = 1 << 20, /* bytes for the file, if it is slow */
@@ -248,27 +248,53 @@ bool hvd_stacks_take(struct hvd_stacks *stacks, const char **text)
 
 /* --- rank 0 --- */
 
-/* Whether a line of the stack belongs in a warning. *python, *c: the lines so far. */
-static bool is_shown(const char *line, int length, int *python, int *c)
+/* The lines of a stack that have been read so far. */
+struct lines_seen {
+    int python;
+    int c;
+    bool has_script; /* a line of Python outside of installed packages */
+};
+
+/* Whether a line of Python is in a package, not in the script of the user. */
+static bool is_in_package(const char *line, int length)
+{
+    static const char *const signs[] = {"-packages/", "/horovod/", "/lib/python",
+                                        "\"<frozen "};
+
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {
+        if (memmem(line, (size_t)length, signs[i], strlen(signs[i])) != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a line of the stack belongs in a warning. The innermost line of the script
+ * does, however deep in packages the rank is. */
+static bool is_shown(const char *line, int length, struct lines_seen *seen)
 {
     if (strncmp(line, "File \"", strlen("File \"")) == 0) {
-        return (*python)++ < MOST_PYTHON;
+        const bool is_first_of_script = !seen->has_script && !is_in_package(line, length);
+
+        seen->has_script = seen->has_script || is_first_of_script;
+        return seen->python++ < MOST_PYTHON || is_first_of_script;
     }
     /* a function without a name tells a user nothing */
     return memmem(line, (size_t)length, " in ", strlen(" in ")) != NULL &&
-           (*c)++ < (*python > 0 ? MOST_BELOW_PYTHON : MOST_C);
+           seen->c++ < (seen->python > 0 ? MOST_BELOW_PYTHON : MOST_C);
 }
 
 /* Writes the first lines of Python and of C, each on a line that is indented. path: the
  * file that has all of them, or NULL. */
 static void put_first_lines(const char *text, const char *path, FILE *out)
 {
-    int python = 0, c = 0, left = 0;
+    struct lines_seen seen = {.python = 0};
+    int left = 0;
 
     while (*text != '\0') {
         const int length = (int)strcspn(text, "\n");
 
-        if (is_shown(text, length, &python, &c)) {
+        if (is_shown(text, length, &seen)) {
             fprintf(out, "\n  %.*s", length, text);
         } else {
             left++;

@@ -86,11 +86,11 @@ def sanitizer():
 
 def environment(ranks, **variables):
     """Returns the environment of the launcher. Ranks that wait too long for each other end with an
-    error."""
+    error, after a time that a test may change."""
     path = [PACKAGE, os.environ.get('PYTHONPATH', '')]
-    return dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, path)),
-                PYTHONDONTWRITEBYTECODE='1',
-                HOROVOD_STALL_SHUTDOWN_TIME_SECONDS='200', OMP_NUM_THREADS='1', HVD_TEST_RANKS=str(ranks), **variables)
+    return {**os.environ, 'PYTHONPATH': os.pathsep.join(filter(None, path)), 'PYTHONDONTWRITEBYTECODE': '1',
+            'HOROVOD_STALL_SHUTDOWN_TIME_SECONDS': '200', 'OMP_NUM_THREADS': '1', 'HVD_TEST_RANKS': str(ranks),
+            **variables}
 
 
 def end(*_):
