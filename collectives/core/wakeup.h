@@ -108,8 +108,8 @@ void hvd_wakeup_end_sleep(struct hvd_wakeup *wakeup);
 
 /* Drains notifications at the cost of a system call. hvd_wakeup_end_sleep makes none
  * unless was_rung is set, which a notifying thread does last: a thread that it has woken
- * may run before that, on the same CPU, and would never sleep while it keeps the notifying
- * thread from running. */
+ * may run before that, on the same CPU, and would never sleep while it keeps the other
+ * from running. */
 void hvd_wakeup_drain(struct hvd_wakeup *wakeup);
 
 /* Step 3: sleep until an event or until_ns (-1: no limit). hvd_wakeup_sleep is for the

@@ -140,8 +140,10 @@ struct hvd_gpu_inbox {
     size_t slot_bytes; /* for the tensors of one rank */
     unsigned char handle[HVD_GPU_HANDLE_BYTES];
     int blocks; /* that the device can run at once; set to the least of all ranks */
-    /* The following three are for the module's use. is_shared: other ranks may store into
-     * it soon. peers: the inboxes of all ranks. calls: number of launches */
+    /* The following four are for the module's use. next: in the list of inboxes to free.
+     * is_shared: other ranks may store into it soon. peers: the inboxes of all ranks.
+     * calls: number of launches */
+    struct hvd_gpu_inbox *next;
     bool is_shared;
     char *peers[HVD_GPU_PUSH_RANKS];
     uint64_t calls;

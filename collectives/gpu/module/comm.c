@@ -449,7 +449,7 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm)
     }
     /* After an abort, the device may still use this memory; see hvd_device_close. */
     if (status == 0 && !atomic_load(&comm->device->is_aborted)) {
-        hvd_window_retire_all(comm);
+        hvd_comm_retire_memory(comm);
     }
     hvd_event_destroy(comm->last_use);
     comm->last_use = NULL;

@@ -91,8 +91,10 @@ struct hvd_gpu_device {
     struct hvd_gpu_comm *comms; /* lock */
     int leaving; /* lock; number of communicators that are leaving */
     int looks; /* lock; number of communicators with wants_look */
-    struct hvd_gpu_window *retired; /* lock; windows of communicators that have ended */
-    bool is_freeing; /* lock; a thread frees their memory */
+    /* lock; the memory of communicators that have ended */
+    struct hvd_gpu_window *retired;
+    struct hvd_gpu_inbox *retired_inboxes;
+    bool is_freeing; /* lock; a thread frees that memory */
     /* launcher; status of the first work that failed; later work is refused */
     int failed;
     struct hvd_error failure;
@@ -193,9 +195,12 @@ void hvd_comm_limit_ends(struct hvd_gpu_device *device);
  * struct is left to free. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
-/* window.c and window_register.c. retire_all is for the launcher thread, when the device
- * no longer uses the windows: another thread frees them, which may take as long as all
- * work of the device. register fails if the device has failed or is aborted:
+/* retired.c. Launcher thread only, when the device no longer uses the windows and the
+ * inbox of the communicator: lets another thread free them, which may take as long as all
+ * work of the device. */
+void hvd_comm_retire_memory(struct hvd_gpu_comm *comm);
+
+/* window.c and window_register.c. register fails if the device has failed or is aborted:
  * NCCL's own answer is in window->state. It and deregister_all are for the launcher
  * thread. Call deregister_all and free_all when the device no longer uses the windows;
  * free_all also when NCCL does not. */
@@ -205,7 +210,9 @@ void hvd_window_destroy(struct hvd_gpu_window *window);
 int hvd_window_register(struct hvd_gpu_window *window, struct hvd_error *err);
 void hvd_window_deregister_all(struct hvd_gpu_comm *comm, ncclComm_t handle);
 void hvd_window_free_all(struct hvd_gpu_comm *comm);
-void hvd_window_retire_all(struct hvd_gpu_comm *comm);
+
+/* Frees a window that is in no list. */
+void hvd_window_free(struct hvd_gpu_device *device, struct hvd_gpu_window *window);
 
 /* steps.c. Launcher thread only: puts the work's steps on its stream. */
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);

@@ -8,11 +8,11 @@
 #include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
 
-static void close_peers(struct hvd_gpu_inbox *inbox)
+static void close_peers(const struct hvd_cuda *cuda, struct hvd_gpu_inbox *inbox)
 {
     for (int i = 0; i < HVD_KERNEL_RANKS; i++) {
         if (inbox->peers[i] != NULL && inbox->peers[i] != inbox->memory) {
-            inbox->comm->device->cuda->ipc_close((CUdeviceptr)(uintptr_t)inbox->peers[i]);
+            cuda->ipc_close((CUdeviceptr)(uintptr_t)inbox->peers[i]);
         }
         inbox->peers[i] = NULL;
     }
@@ -103,22 +103,24 @@ int hvd_inbox_open(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *h
     return 0;
 }
 
-void hvd_inbox_destroy(struct hvd_gpu_inbox *inbox)
+void hvd_inbox_free(struct hvd_gpu_device *device, struct hvd_gpu_inbox *inbox)
 {
-    struct hvd_gpu_device *device = inbox != NULL ? inbox->comm->device : NULL;
-
-    if (inbox == NULL) {
-        return;
-    }
     if (hvd_device_enter(device, NULL) == 0) {
-        close_peers(inbox);
+        close_peers(device->cuda, inbox);
         if (!inbox->is_shared || !atomic_load(&device->is_aborted)) {
             device->cuda->mem_free((CUdeviceptr)(uintptr_t)inbox->memory);
         }
         hvd_device_leave(device);
     }
-    inbox->comm->inbox = NULL;
     free(inbox);
+}
+
+void hvd_inbox_destroy(struct hvd_gpu_inbox *inbox)
+{
+    if (inbox != NULL) {
+        inbox->comm->inbox = NULL;
+        hvd_inbox_free(inbox->comm->device, inbox);
+    }
 }
 
 uint32_t hvd_inbox_begin(struct hvd_gpu_inbox *inbox, struct hvd_kernel_push *push)

@@ -193,7 +193,7 @@ HVD_KERNEL_FUNCTION enum hvd_push_state hvd_push_look(const struct hvd_kernel_pu
     {                                                                                    \
         const NUMBER each = (NUMBER)(EACH);                                              \
         union hvd_bits_##NAME some[HVD_KERNEL_AT_ONCE];                                  \
-        NUMBER totals[HVD_GROUP_##NAME];                                                 \
+        NUMBER totals[HVD_GROUP_##NAME] = {0};                                           \
                                                                                          \
         for (int32_t first = 0; first < push->ranks; first += HVD_KERNEL_AT_ONCE) {      \
             HVD_KERNEL_UNROLL                                                            \

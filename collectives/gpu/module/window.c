@@ -4,16 +4,16 @@
 
 #include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
-#include "gpu_binding/base/thread.h"
 
-static void free_memory(struct hvd_gpu_device *device, void *memory)
+void hvd_window_free(struct hvd_gpu_device *device, struct hvd_gpu_window *window)
 {
     bool entered = hvd_device_enter(device, NULL) == 0;
 
-    device->nccl->mem_free(memory);
+    device->nccl->mem_free(window->memory);
     if (entered) {
         hvd_device_leave(device);
     }
+    free(window);
 }
 
 int hvd_window_create(struct hvd_gpu_comm *comm, size_t bytes,
@@ -66,8 +66,7 @@ void hvd_window_destroy(struct hvd_gpu_window *window)
     }
     *at = window->next;
     pthread_mutex_unlock(&device->lock);
-    free_memory(device, window->memory);
-    free(window);
+    hvd_window_free(device, window);
 }
 
 void hvd_window_deregister_all(struct hvd_gpu_comm *comm, ncclComm_t handle)
@@ -89,53 +88,7 @@ void hvd_window_free_all(struct hvd_gpu_comm *comm)
     while (window != NULL) {
         struct hvd_gpu_window *next = window->next;
 
-        free_memory(comm->device, window->memory);
-        free(window);
+        hvd_window_free(comm->device, window);
         window = next;
-    }
-}
-
-static void *free_retired(void *argument)
-{
-    struct hvd_gpu_device *device = argument;
-    struct hvd_gpu_window *window;
-
-    pthread_mutex_lock(&device->lock);
-    while ((window = device->retired) != NULL) {
-        device->retired = window->next;
-        pthread_mutex_unlock(&device->lock);
-        free_memory(device, window->memory);
-        free(window);
-        pthread_mutex_lock(&device->lock);
-    }
-    device->is_freeing = false;
-    pthread_cond_broadcast(&device->changed);
-    pthread_mutex_unlock(&device->lock);
-    return NULL;
-}
-
-/* Without cuMem, ncclMemFree calls cudaFree, which waits for all work of the device. Some
- * of that may wait for a rank that waits for this launcher. */
-void hvd_window_retire_all(struct hvd_gpu_comm *comm)
-{
-    struct hvd_gpu_device *device = comm->device;
-    pthread_t thread;
-    bool begins;
-
-    pthread_mutex_lock(&device->lock);
-    while (comm->windows != NULL) {
-        struct hvd_gpu_window *window = comm->windows;
-
-        comm->windows = window->next;
-        window->next = device->retired;
-        device->retired = window;
-    }
-    begins = device->retired != NULL && !device->is_freeing;
-    device->is_freeing = device->is_freeing || begins;
-    pthread_mutex_unlock(&device->lock);
-    if (begins && hvd_thread_start(&thread, free_retired, device) == 0) {
-        pthread_detach(thread);
-    } else if (begins) {
-        free_retired(device);
     }
 }

@@ -7,7 +7,7 @@
 #include "contrib/bench/hvd_bench/limit.h"
 #include "contrib/bench/hvd_bench/work.h"
 
-/* Opens memory that the ranks of each node share, and sets up this rank's end of it.
+/* Opens memory that the ranks of each node share, and sets up this rank's end.
  * exchange: borrowed; NULL if there is one node. Collective: it succeeds on all ranks or
  * on none. */
 int bench_limit_open(struct bench_limit *limit, const struct bench_job *job,

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frees the memory of communicators that have ended. */
+#include "collectives/gpu/module/device.h"
+#include "collectives/gpu/module/inbox.h"
+#include "gpu_binding/base/thread.h"
+
+static void *free_retired(void *argument)
+{
+    struct hvd_gpu_device *device = argument;
+
+    pthread_mutex_lock(&device->lock);
+    while (device->retired != NULL || device->retired_inboxes != NULL) {
+        struct hvd_gpu_window *window = device->retired;
+        struct hvd_gpu_inbox *inbox = device->retired_inboxes;
+
+        if (window != NULL) {
+            device->retired = window->next;
+        } else {
+            device->retired_inboxes = inbox->next;
+        }
+        pthread_mutex_unlock(&device->lock);
+        if (window != NULL) {
+            hvd_window_free(device, window);
+        } else {
+            hvd_inbox_free(device, inbox);
+        }
+        pthread_mutex_lock(&device->lock);
+    }
+    device->is_freeing = false;
+    pthread_cond_broadcast(&device->changed);
+    pthread_mutex_unlock(&device->lock);
+    return NULL;
+}
+
+/* cuMemFree, and ncclMemFree without cuMem, wait for all work of the device. Some of that
+ * may wait for a rank that waits for this launcher. */
+void hvd_comm_retire_memory(struct hvd_gpu_comm *comm)
+{
+    struct hvd_gpu_device *device = comm->device;
+    pthread_t thread;
+    bool begins;
+
+    pthread_mutex_lock(&device->lock);
+    while (comm->windows != NULL) {
+        struct hvd_gpu_window *window = comm->windows;
+
+        comm->windows = window->next;
+        window->next = device->retired;
+        device->retired = window;
+    }
+    if (comm->inbox != NULL) {
+        comm->inbox->next = device->retired_inboxes;
+        device->retired_inboxes = comm->inbox;
+        comm->inbox = NULL;
+    }
+    begins = (device->retired != NULL || device->retired_inboxes != NULL) &&
+             !device->is_freeing;
+    device->is_freeing = device->is_freeing || begins;
+    pthread_mutex_unlock(&device->lock);
+    if (begins && hvd_thread_start(&thread, free_retired, device) == 0) {
+        pthread_detach(thread);
+    } else if (begins) {
+        free_retired(device);
+    }
+}
