@@ -60,6 +60,30 @@ class Functions(Case):
         for other in everyone:
             self.assertEqual(other, everyone[0])
 
+    def test_parameters_that_differ_between_ranks_are_an_error_on_all(self):
+        if hvd.size() == 1:
+            self.skipTest('one rank has nothing to differ from')
+        odd = hvd.rank() == hvd.size() - 1
+        models = {
+            'another parameter': torch.nn.Linear(2, 2, bias=not odd),
+            'another shape': torch.nn.Linear(2, 3 if odd else 2),
+            'another type': torch.nn.Linear(2, 2).to(torch.float64 if odd else torch.float32),
+        }
+        for case, model in models.items():
+            with self.subTest(case):
+                with self.assertRaisesRegex(ValueError, rf'^broadcast_parameters\(\): .*rank '
+                                                        rf'{hvd.size() - 1} has '):
+                    hvd.broadcast_parameters(model.state_dict(), root_rank=0)
+                optimizer = torch.optim.SGD(model.parameters(), 0.1)
+                with self.assertRaisesRegex(ValueError, r'^broadcast_optimizer_state\(\): '):
+                    hvd.broadcast_optimizer_state(optimizer, root_rank=0)
+        self.check_same_everywhere(hvd.broadcast_object(1, root_rank=0))
+
+    def test_named_parameters_may_come_in_any_order(self):
+        named = list(make_model(hvd.rank()).named_parameters())
+        hvd.broadcast_parameters(named[::-1] if hvd.rank() == 0 else named, root_rank=0)
+        self.check_same_everywhere({name: tensor.detach() for name, tensor in sorted(named)})
+
     def test_parameters_come_from_the_root_in_every_form(self):
         root = hvd.size() - 1
         for form in (lambda model: model.state_dict(),

@@ -19,6 +19,16 @@ def differing(own, root, root_rank):
             'the same model and optimizer on all ranks')
 
 
+def differing_parameters(rank, own, root, root_rank):
+    """Returns the error text that says where the parameters of a rank, described by one text each,
+    differ from the root's."""
+    where = _first_difference(own, root)
+    own_text, root_text = (', '.join(texts[where:where + 1]) or 'none' for texts in (own, root))
+    return (f'the parameters differ between ranks: rank {rank} has {len(own)}, rank {root_rank} '
+            f'has {len(root)}, and the first that differs is {own_text} on rank {rank}, '
+            f'{root_text} on rank {root_rank}. Build the same model on all ranks')
+
+
 def must_match(shapes, root_rank):
     """Raises ValueError on a rank whose list of shapes differs from the root's. Collective."""
     root = broadcast_object(shapes, root_rank, 'variables')

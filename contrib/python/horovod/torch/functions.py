@@ -6,16 +6,19 @@ from collections.abc import Iterable, Mapping
 import torch
 
 from horovod.common.arguments import wrong_type
+from horovod.common.basics import size
 from horovod.common.objects import allgather_object, broadcast_object
 from horovod.common.requests import synchronize
+from horovod.common.variables import differing_parameters
 from horovod.torch.collectives.broadcast import broadcast_async_
 
 
 def broadcast_parameters(params, root_rank):
     """Overwrites the tensors of all ranks with those of rank root_rank, in place; collective.
 
-    params: ``model.state_dict()``, ``model.named_parameters()`` or a sequence of tensors. All
-    ranks pass the same names and shapes. ValueError for values that are not tensors.
+    params: ``model.state_dict()``, ``model.named_parameters()`` or a sequence of tensors.
+    ValueError for values that are not tensors, and on all ranks if their names, shapes or types
+    differ between ranks.
     """
     if isinstance(params, Mapping):
         named = sorted(params.items())
@@ -31,7 +34,23 @@ def broadcast_parameters(params, root_rank):
         if not isinstance(tensor, (torch.Tensor, type(None))):
             raise ValueError(f'broadcast_parameters() cannot broadcast {name}, which is of type '
                              f'{type(tensor).__name__}: use broadcast_object()')
+    _must_be_alike('broadcast_parameters', [each for each in named if each[1] is not None],
+                   root_rank)
     _broadcast_all(named, root_rank)
+
+
+def _must_be_alike(function, named, root_rank):
+    """Raises ValueError on all ranks if the tensors differ between ranks. Collective."""
+    if size() == 1:
+        return
+    own = [f'{name or "tensor"} {tuple(tensor.shape)} {tensor.dtype}' for name, tensor in named]
+    if all(name is not None for name, _ in named):
+        own.sort()  # ranks may list named tensors in different orders
+    root = broadcast_object(own, root_rank, function)
+    for rank, found in enumerate(allgather_object(None if own == root else own, function)):
+        if found is not None:
+            raise ValueError(f'{function}(): '
+                             + differing_parameters(rank, found, root, root_rank))
 
 
 def _broadcast_all(named, root_rank):
@@ -70,6 +89,12 @@ def _describe(optimizer):
     return groups, states
 
 
+def _named_parameters(optimizer):
+    return [(f'parameter {number}.{index}', parameter)
+            for number, group in enumerate(optimizer.param_groups)
+            for index, parameter in enumerate(group['params'])]
+
+
 def _parameters(optimizer):
     return [parameter for group in optimizer.param_groups for parameter in group['params']]
 
@@ -105,7 +130,8 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None):
     """Copies the state and hyperparameters of rank root_rank's optimizer to all ranks; collective.
 
     The other ranks need not have taken a step: missing state is created. ``model`` is accepted for
-    compatibility and has no effect. ValueError for LBFGS, whose state is not per parameter.
+    compatibility and has no effect. ValueError for LBFGS, whose state is not per parameter, and on
+    all ranks if the optimizers have different parameters.
     """
     # The root sends a description of its state, the other ranks allocate the missing tensors, and
     # then the root broadcasts the tensors.
@@ -113,6 +139,7 @@ def broadcast_optimizer_state(optimizer, root_rank, model=None):
         raise wrong_type('optimizer', optimizer, 'a torch.optim.Optimizer')
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError('cannot broadcast torch.optim.LBFGS state')
+    _must_be_alike('broadcast_optimizer_state', _named_parameters(optimizer), root_rank)
     groups, states = broadcast_object(_describe(optimizer), root_rank, 'optimizer')
     with torch.no_grad():
         _adopt_groups(optimizer, groups)
