@@ -39,7 +39,7 @@ static const char work[] =
     "    gloo[=PYTHON]    Gloo through torch.distributed of that Python, in children;\n"
     "                     default: Debian's (python3-torch)\n"
     "    limit            a hand-written schedule in shared memory (one node)\n"
-    "    ucx-limit        UCX messages alone, both ways (two nodes)\n"
+    "    ucx-limit        the same between two nodes, by messages of UCX\n"
     "    builtin          level team with the built-in table of algorithms\n"
     "                   A peer that is not installed is left out; a line says why\n";
 
