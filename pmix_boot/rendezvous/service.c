@@ -388,6 +388,29 @@ static int admit_connection(struct service *service, struct hvd_connection *conn
     return 0;
 }
 
+/* Gives a new connection the place of a rank that waits and asks again by the same
+ * number: the rank's first connection was reset, which this process has not noticed.
+ * Returns whether there is such a rank. */
+static bool take_place(struct service *service, struct hvd_connection *connection)
+{
+    for (size_t i = 0; i < service->count && !connection->is_member; i++) {
+        struct hvd_connection *first = &service->connections[i];
+        struct hvd_member *member =
+            first->is_member && first->join_number == connection->join_number
+                ? hvd_roster_find(&service->roster, hvd_channel_fd(first->channel))
+                : NULL;
+
+        if (member != NULL && member->state == HVD_MEMBER_WAITING) {
+            member->id = hvd_channel_fd(connection->channel);
+            first->is_member = false;
+            first->is_over = true;
+            connection->is_member = true;
+            return true;
+        }
+    }
+    return false;
+}
+
 static int take_join(struct service *service, struct hvd_connection *connection,
                      const struct hvd_channel_message *message)
 {
@@ -415,6 +438,9 @@ static int take_join(struct service *service, struct hvd_connection *connection,
     status = hvd_connection_take_card(connection, data + sizeof(head) + list_bytes,
                                       message->bytes - sizeof(head) - list_bytes,
                                       head.host_bytes, head.card_bytes);
+    if (status == 0 && take_place(service, connection)) {
+        return 0;
+    }
     if (status == 0) {
         status = admit_connection(service, connection);
     }
