@@ -193,24 +193,23 @@ static int ask_service(const struct hvd_rendezvous_join_query *query,
     return status;
 }
 
-/* Joins again as a new rank that has the state: the connection ended because the network
- * was down for a while. */
-static int ask_again(const struct hvd_rendezvous_join_query *query,
-                     struct hvd_rendezvous_generation *generation, struct hvd_error *err)
+/* Connects again, as a new rank that has the state: the connection ended because the
+ * network was down for a while. */
+static int open_again(const struct hvd_rendezvous_join_query *query,
+                      struct hvd_error *err)
 {
     int status = open_channel(query, err);
 
     if (status == 0 && client.is_ready) {
         status = hvd_channel_send(client.channel, HVD_RENDEZVOUS_READY, NULL, 0);
     }
-    return status == 0 ? ask_service(query, generation, err) : status;
+    return status;
 }
 
 int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
                                struct hvd_rendezvous_generation *generation,
                                struct hvd_error *err)
 {
-    bool has_asked;
     int status = 0;
 
     pthread_mutex_lock(&client.lock);
@@ -218,12 +217,12 @@ int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
     if (client.channel == NULL) {
         status = open_channel(query, err);
     }
-    has_asked = status == 0;
-    if (has_asked) {
+    for (int i = 0; status == 0; i++) {
         status = ask_service(query, generation, err);
-    }
-    for (int i = 0; i < most_repeats && has_asked && client.channel == NULL; i++) {
-        status = ask_again(query, generation, err);
+        if (client.channel != NULL || i == most_repeats) {
+            break;
+        }
+        status = open_again(query, err);
     }
     /* Notices before the answer were about the previous generation. */
     client.changes = 0;
