@@ -321,7 +321,6 @@ struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
 
 void hvd_connector_restart(struct hvd_connector *connector, int64_t now_ms)
 {
-    connector->index = 0;
     connector->connect_ms = CONNECT_MS;
     enter_state(connector, STATE_PAUSE, now_ms);
 }

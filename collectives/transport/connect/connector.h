@@ -41,7 +41,8 @@ int hvd_connector_step(struct hvd_connector *connector, short revents, int64_t n
 struct hvd_link *hvd_connector_take(struct hvd_connector *connector,
                                     struct hvd_handshake_keys *keys);
 
-/* Connects anew, after hvd_connector_take. */
+/* Connects anew, after hvd_connector_take: first to the address that answered, because
+ * others before it may take longer than the parent waits. */
 void hvd_connector_restart(struct hvd_connector *connector, int64_t now_ms);
 
 /* Whether the host has accepted the connection and no wrong answer has arrived: then the
