@@ -124,6 +124,7 @@ static int start_request(const struct about *about, const struct hvd_tensor *ten
         return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a message");
     }
     request->tag = about->tag;
+    request->is_optional = err == NULL;
     request->entries[0].descriptor.kind = about->kind;
     request->entries[0].descriptor.root = about->other;
     request->entries[0].descriptor.set = about->set;

@@ -5,8 +5,8 @@
  *   exit   returns CODE at once
  *   kill   sends signal CODE to itself
  *   init   cannot join the job, and returns CODE after the others stop waiting for it
- *   spare  starts two allreduces for which nobody waits while the others shut hvd down,
- *          then returns CODE
+ *   spare  starts allreduces and a receive for which nobody waits while the others shut
+ *          hvd down, then returns CODE
  *
  * The other ranks print why they end, and return 1. */
 #include <signal.h>
@@ -51,7 +51,7 @@ static int step(struct hvd_error *err)
     return status;
 }
 
-static int start_spare(struct hvd_request **request)
+static int start_spare(bool receives, struct hvd_request **request)
 {
     static const int64_t count = 1;
     static double value;
@@ -63,20 +63,24 @@ static int start_spare(struct hvd_request **request)
                                       .dtype = HVD_FLOAT64,
                                       .device = HVD_DEVICE_CPU};
 
-    return hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL, request, NULL);
+    return receives
+               ? hvd_recv_start(&tensor, HVD_ANY_SOURCE, 0, HVD_SET_GLOBAL, request, NULL)
+               : hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL, request,
+                                     NULL);
 }
 
-/* The victim starts an allreduce before the others leave, and another one afterwards. */
+/* The victim starts an allreduce before the others leave, and requests afterwards. */
 static int do_without(bool is_victim, int code)
 {
     struct hvd_request *request = NULL;
 
-    if (is_victim && start_spare(&request) == 0) {
+    if (is_victim && start_spare(false, &request) == 0) {
         while (hvd_test(request, NULL) == HVD_INPROGRESS) {
             usleep(1000);
         }
         hvd_request_free(request);
-        (void)start_spare(&request);
+        (void)start_spare(false, &request);
+        (void)start_spare(true, &request);
     }
     hvd_shutdown();
     return is_victim ? code : 0;
