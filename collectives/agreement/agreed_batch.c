@@ -200,7 +200,6 @@ static bool may_repeat(const struct reading *reading)
         }
     }
     return reading->header.status == 0 && reading->bytes > 0 &&
-           reading->header.priority != HVD_PRIORITY_SPARE &&
            (kind == HVD_KIND_ALLREDUCE || kind == HVD_KIND_ADASUM);
 }
 
@@ -215,6 +214,7 @@ static int note(struct hvd_agreement *agreement, const struct reading *reading,
         .count = (size_t)reading->count,
         .bytes = reading->bytes,
         .may_repeat = may_repeat(reading),
+        .is_spare = reading->header.priority == HVD_PRIORITY_SPARE,
         .overlaps = replay->running > 0,
         .replayed = hvd_replay_started(replay),
         .now_ns = now_ns,

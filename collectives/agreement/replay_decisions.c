@@ -11,10 +11,16 @@
 #include "collectives/agreement/response_cache.h"
 #include "collectives/request/batch.h"
 
-/* Rank 0 breaks a replay once it has decided on this many tensors, plus twice as many as
- * the replay has, more than the replay has saved decisions on: that part of the job is
- * over, or rare. While the replay is in force, none can begin for the other tensors. */
+/* Rank 0 breaks a replay once it has decided on this many tensors that a replay may
+ * contain, plus twice as many as the replay has, more than the replay has saved decisions
+ * on: that part of the job is over, or rare. While the replay is in force, none can begin
+ * for the other tensors. */
 static const size_t outdated_after = 64;
+
+/* A replay keeps nothing from being replayed if it stands beside tensors that no replay
+ * may contain, such as those of GPUs. But its own tensors are not evicted from the cache:
+ * rank 0 breaks it if it starts no batch while this many of the others are decided on. */
+static const size_t idle_after = 4096;
 
 /* Rank 0's state of the replays of one process set. */
 struct hvd_set_replays {
@@ -30,7 +36,10 @@ struct hvd_set_replays {
     /* batches of the replay that rank 0 had started at its last decision on other
      * tensors */
     uint64_t replayed;
-    size_t others; /* tensors decided on, less those replayed since; not below 0 */
+    /* tensors decided on that a replay may contain, less those replayed since; not below
+     * 0 */
+    size_t others;
+    size_t idle; /* other tensors decided on since the replay last started a batch */
     /* ready tensors that wait until the replay has ended; not used for the global set */
     struct hvd_ready_tensor *kept;
     struct hvd_ready_tensor **kept_end;
@@ -251,7 +260,7 @@ static bool is_wanted(const struct hvd_replay_decisions *decisions,
            (!replays->set->has_joins || decisions->table->sets->joined == 0);
 }
 
-/* Breaks a replay that repeats less than is decided on beside it. */
+/* Breaks a replay that repeats less than is decided on beside it, or nothing. */
 static int note_others(struct hvd_replay_decisions *decisions,
                        struct hvd_set_replays *replays,
                        const struct hvd_decided_batch *batch)
@@ -261,8 +270,10 @@ static int note_others(struct hvd_replay_decisions *decisions,
 
     replays->replayed = batch->replayed;
     replays->others -= saved < replays->others ? (size_t)saved : replays->others;
-    replays->others += batch->count;
-    return replays->others > 2 * replays->tensors + outdated_after
+    replays->idle = saved > 0 ? 0 : replays->idle;
+    *(batch->may_repeat ? &replays->others : &replays->idle) += batch->count;
+    return replays->others > 2 * replays->tensors + outdated_after ||
+                   replays->idle > idle_after
                ? put_break(decisions, replays)
                : 0;
 }
@@ -301,7 +312,7 @@ int hvd_replay_decisions_note(struct hvd_replay_decisions *decisions,
     if (!is_wanted(decisions, replays)) {
         return 0;
     }
-    if (batch->may_repeat) {
+    if (batch->may_repeat && !batch->is_spare) {
         return note_repeated(decisions, replays, batch);
     }
     /* a batch that cannot be replayed breaks the replay of such a set (replay.h) */
@@ -371,6 +382,7 @@ static int put_replay(struct hvd_replay_decisions *decisions,
     replays->batches = period->batch_count;
     replays->replayed = 0;
     replays->others = 0;
+    replays->idle = 0;
     if (replays->set->priorities == 1) {
         decisions->set_tensors += replays->tensors;
     }

@@ -26,6 +26,7 @@ struct hvd_decided_batch {
     size_t count;
     int64_t bytes;
     bool may_repeat; /* a replay may contain it */
+    bool is_spare; /* it was decided on beside a replay, for the SPARE queue */
     bool overlaps; /* rank 0 still runs another batch of the set */
     uint64_t replayed; /* batches that rank 0 has started in the set's present replay */
     int64_t now_ns;
