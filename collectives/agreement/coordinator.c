@@ -413,10 +413,10 @@ static void put_join_end(struct hvd_coordinator *coordinator, int64_t now_ns)
 }
 
 int hvd_coordinator_end_replay(struct hvd_coordinator *coordinator, int set,
-                               int64_t now_ns)
+                               uint64_t started, int64_t now_ns)
 {
     struct hvd_ready_tensor *kept =
-        hvd_replay_decisions_end_replay(&coordinator->replays, set);
+        hvd_replay_decisions_end_replay(&coordinator->replays, set, started);
     int status = 0;
 
     while (kept != NULL) {

@@ -89,8 +89,8 @@ struct hvd_replay_decisions *hvd_coordinator_replays(struct hvd_coordinator *coo
 void hvd_coordinator_drop_replayed(struct hvd_coordinator *coordinator);
 
 /* To be called when the set's replay has ended on all ranks: decides on the tensors that
- * were kept. */
+ * were kept. started: the number of batches that all ranks have started. */
 int hvd_coordinator_end_replay(struct hvd_coordinator *coordinator, int set,
-                               int64_t now_ns);
+                               uint64_t started, int64_t now_ns);
 
 #endif

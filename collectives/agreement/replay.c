@@ -466,15 +466,6 @@ static int take_priorities(struct hvd_reader *reader, uint64_t *least, uint64_t 
     return 0;
 }
 
-/* Whether a replay has saved more than its end costs: a wrong prediction at the end of an
- * epoch, for example, says nothing about the next one. */
-static bool was_worth_it(const struct hvd_replay *replay)
-{
-    static const uint64_t least_cycles = 16;
-
-    return hvd_replay_started(replay) >= least_cycles * replay->order.count;
-}
-
 int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *replay,
                          bool was_wrong)
 {
@@ -491,8 +482,7 @@ int hvd_replay_ask_break(struct hvd_agreement *agreement, struct hvd_replay *rep
         return 0;
     }
     return hvd_replay_decisions_break(hvd_coordinator_replays(agreement->coordinator),
-                                      replay->set->id,
-                                      was_wrong && !was_worth_it(replay));
+                                      replay->set->id, was_wrong);
 }
 
 /* Reads the set's number, and returns the set's replay; NULL if the record is about a
@@ -754,7 +744,7 @@ int hvd_replay_resume(struct hvd_agreement *agreement, struct hvd_replay *replay
                       const struct hvd_record *record, struct hvd_reader *reader,
                       int64_t now_ns)
 {
-    uint64_t least[HVD_REPLAY_PRIORITIES], most[HVD_REPLAY_PRIORITIES];
+    uint64_t least[HVD_REPLAY_PRIORITIES], most[HVD_REPLAY_PRIORITIES], started = 0;
     int status = 0;
 
     if (take_priorities(reader, least, most) != 0) {
@@ -765,6 +755,7 @@ int hvd_replay_resume(struct hvd_agreement *agreement, struct hvd_replay *replay
     }
     for (int i = 0; i < HVD_REPLAY_PRIORITIES && status == 0; i++) {
         status = resume_priority(agreement, replay, i, least[i], most[i]);
+        started += least[i];
     }
     end_replay(agreement, replay);
     if (status != 0) {
@@ -773,6 +764,6 @@ int hvd_replay_resume(struct hvd_agreement *agreement, struct hvd_replay *replay
     status = report_kept(agreement, replay);
     return status == 0 && agreement->is_root
                ? hvd_coordinator_end_replay(agreement->coordinator, replay->set->id,
-                                            now_ns)
+                                            started, now_ns)
                : status;
 }

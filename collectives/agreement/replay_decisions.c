@@ -22,6 +22,10 @@ static const size_t outdated_after = 64;
  * rank 0 breaks it if it starts no batch while this many of the others are decided on. */
 static const size_t idle_after = 4096;
 
+/* A replay of this many cycles has saved more than its end costs: a wrong prediction at
+ * the end of an epoch, for example, says nothing about the next one. */
+static const uint64_t right_cycles = 16;
+
 /* Rank 0's state of the replays of one process set. */
 struct hvd_set_replays {
     const struct hvd_set *set;
@@ -33,6 +37,7 @@ struct hvd_set_replays {
     size_t tensors; /* the number of its tensors */
     size_t batches; /* the number of its batches */
     bool is_breaking;
+    bool was_wrong; /* it is breaking because its prediction was wrong */
     /* batches of the replay that rank 0 had started at its last decision on other
      * tensors */
     uint64_t replayed;
@@ -117,6 +122,7 @@ static void forget_replay(struct hvd_replay_decisions *decisions,
     replays->epoch = 0;
     replays->tensors = 0;
     replays->is_breaking = false;
+    replays->was_wrong = false;
 }
 
 void hvd_replay_decisions_remove_set(struct hvd_replay_decisions *decisions, int set)
@@ -194,9 +200,7 @@ int hvd_replay_decisions_break(struct hvd_replay_decisions *decisions, int set,
     if (replays == NULL || replays->epoch == 0 || replays->is_breaking) {
         return 0;
     }
-    if (was_wrong) {
-        hvd_period_was_wrong(&replays->period);
-    }
+    replays->was_wrong = was_wrong;
     return put_break(decisions, replays);
 }
 
@@ -226,11 +230,15 @@ bool hvd_replay_decisions_settle(struct hvd_replay_decisions *decisions, int *st
 }
 
 struct hvd_ready_tensor *
-hvd_replay_decisions_end_replay(struct hvd_replay_decisions *decisions, int set)
+hvd_replay_decisions_end_replay(struct hvd_replay_decisions *decisions, int set,
+                                uint64_t started)
 {
     struct hvd_set_replays *replays = replays_of(decisions, set);
     struct hvd_ready_tensor *kept = replays->kept;
 
+    if (replays->was_wrong && started < right_cycles * replays->batches) {
+        hvd_period_was_wrong(&replays->period);
+    }
     forget_replay(decisions, replays);
     replays->kept = NULL;
     replays->kept_end = &replays->kept;

@@ -96,10 +96,11 @@ bool hvd_replay_decisions_break_all(struct hvd_replay_decisions *decisions, bool
  * force. */
 bool hvd_replay_decisions_settle(struct hvd_replay_decisions *decisions, int *status);
 
-/* The set's replay has ended on all ranks: returns the tensors that were kept, which the
- * caller takes over, linked by next. */
+/* The set's replay has ended on all ranks, which have started this many of its batches:
+ * returns the tensors that were kept, which the caller takes over, linked by next. */
 struct hvd_ready_tensor *
-hvd_replay_decisions_end_replay(struct hvd_replay_decisions *decisions, int set);
+hvd_replay_decisions_end_replay(struct hvd_replay_decisions *decisions, int set,
+                                uint64_t started);
 
 /* Returns how many replays have been broken; for statistics. */
 uint64_t hvd_replay_decisions_breaks(const struct hvd_replay_decisions *decisions);

@@ -396,6 +396,21 @@ static bool settings_end_replays(struct job *job)
     return are_silent(job, HVD_SET_GLOBAL);
 }
 
+/* A tensor of each set that comes after every epoch ends the replays, which begin again
+ * after as few steps as before. */
+static bool epochs_are_forgiven(struct job *job)
+{
+    for (int epoch = 0; epoch < 8; epoch++) {
+        run_steps(job, EARLY, 40);
+        for (int set = EARLY; set < SETS; set++) {
+            run_one(job, set, HVD_KIND_ALLREDUCE);
+        }
+        settle(job);
+    }
+    run_steps(job, EARLY, LEARNING);
+    return are_silent(job, EARLY);
+}
+
 /* Rank 0 ends the job while one member's tensors wait in a replay, and others run. */
 static bool job_ends(struct job *job)
 {
@@ -468,6 +483,8 @@ int main(void)
             void_batch_goes_first, 1024, seed);
     try_all("a join breaks no replay of another set", join_breaks_no_set, 1024, seed);
     try_all("new settings end all replays", settings_end_replays, 1024, seed);
+    try_all("steps of sets are replayed again after each of many epochs",
+            epochs_are_forgiven, 1024, seed);
     try_all("a job can end while its sets have replays", job_ends, 1024, seed);
     try_all("replays of sets leave half of the cache to other tensors",
             replays_leave_room, 4 * TENSORS, seed);

@@ -201,7 +201,7 @@ static void try_replay(struct hvd_coordinator *coordinator, struct hvd_ready_tab
            "the tensor is not decided on before the replay has ended on all ranks");
     hvd_replay_decisions_break(hvd_coordinator_replays(coordinator), SET, true);
     tap_ok(!hvd_coordinator_has_message(coordinator), "a replay is ended once");
-    hvd_coordinator_end_replay(coordinator, SET, 0);
+    hvd_coordinator_end_replay(coordinator, SET, 0, 0);
     hvd_coordinator_decide(coordinator, true, 0);
     tap_ok(first_decision(coordinator) == HVD_DECISION_BATCH,
            "the tensor is decided on when the replay has ended");
