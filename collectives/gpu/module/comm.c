@@ -291,6 +291,7 @@ int hvd_comm_connect(struct hvd_gpu_comm *comm, struct hvd_error *err)
 int hvd_comm_settle(struct hvd_gpu_comm *comm, int ms, struct hvd_error *err)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
+    const int64_t end_ns = hvd_clock_ns() + ms * INT64_C(1000000);
     CUstream stream = comm->device->streams[comm->queue];
     struct hvd_gpu_event *event = NULL;
     int status = hvd_event_create(comm->device, &event, err);
@@ -301,7 +302,7 @@ int hvd_comm_settle(struct hvd_gpu_comm *comm, int ms, struct hvd_error *err)
     if (status == 0) {
         status = hvd_event_test(event, err);
     }
-    while (status == HVD_INPROGRESS && ms-- > 0) {
+    while (status == HVD_INPROGRESS && hvd_clock_ns() < end_ns) {
         nanosleep(&moment, NULL);
         status = hvd_event_test(event, err);
     }
