@@ -351,7 +351,7 @@ struct hvd_gpu_module {
 
     /* Allocates the inbox of a communicator; slot_bytes: a multiple of 16, the same on
      * all ranks. open opens the inbox of a rank; call it for all. The communicator owns
-     * *out and frees it when it ends; destroy does so before. */
+     * *out and frees it when it ends; destroy does so before. NULL is fine. */
     int (*inbox_create)(struct hvd_gpu_comm *comm, size_t slot_bytes,
                         struct hvd_gpu_inbox **out, struct hvd_error *err);
     int (*inbox_open)(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *handle,

@@ -436,6 +436,19 @@ static int test_use(struct hvd_gpu_comm *comm)
     return hvd_event_test(comm->last_use, NULL);
 }
 
+static void retire_memory(struct hvd_gpu_comm *comm)
+{
+    struct hvd_gpu_device *device = comm->device;
+    struct hvd_gpu_window *windows;
+
+    pthread_mutex_lock(&device->lock);
+    windows = comm->windows;
+    comm->windows = NULL;
+    pthread_mutex_unlock(&device->lock);
+    hvd_device_retire(device, windows, comm->inbox);
+    comm->inbox = NULL;
+}
+
 bool hvd_comm_leave(struct hvd_gpu_comm *comm)
 {
     int status = hvd_comm_handle(comm) == NULL ? 0 : test_use(comm);
@@ -450,7 +463,7 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm)
     }
     /* After an abort, the device may still use this memory; see hvd_device_close. */
     if (status == 0 && !atomic_load(&comm->device->is_aborted)) {
-        hvd_comm_retire_memory(comm);
+        retire_memory(comm);
     }
     hvd_event_destroy(comm->last_use);
     comm->last_use = NULL;

@@ -91,7 +91,7 @@ struct hvd_gpu_device {
     struct hvd_gpu_comm *comms; /* lock */
     int leaving; /* lock; number of communicators that are leaving */
     int looks; /* lock; number of communicators with wants_look */
-    /* lock; the memory of communicators that have ended */
+    /* lock; see hvd_device_retire */
     struct hvd_gpu_window *retired;
     struct hvd_gpu_inbox *retired_inboxes;
     bool is_freeing; /* lock; a thread frees that memory */
@@ -195,10 +195,11 @@ void hvd_comm_limit_ends(struct hvd_gpu_device *device);
  * struct is left to free. */
 bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 
-/* retired.c. Launcher thread only, when the device no longer uses the windows and the
- * inbox of the communicator: lets another thread free them, which may take as long as all
- * work of the device. */
-void hvd_comm_retire_memory(struct hvd_gpu_comm *comm);
+/* retired.c. Any thread: lets another thread free windows, a list, and an inbox that the
+ * device no longer uses and that no communicator owns; both may be NULL. Freeing may take
+ * as long as all work of the device. */
+void hvd_device_retire(struct hvd_gpu_device *device, struct hvd_gpu_window *windows,
+                       struct hvd_gpu_inbox *inbox);
 
 /* window.c and window_register.c. register fails if the device has failed or is aborted:
  * NCCL's own answer is in window->state. It and deregister_all are for the launcher

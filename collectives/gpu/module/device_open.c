@@ -88,7 +88,10 @@ static void free_memory(struct hvd_gpu_device *device)
         if ((comm->windows != NULL || comm->inbox != NULL) &&
             hvd_comm_settle(comm, left_ms, NULL) == 0) {
             hvd_window_free_all(comm);
-            hvd_inbox_destroy(comm->inbox);
+            if (comm->inbox != NULL) {
+                hvd_inbox_free(device, comm->inbox);
+                comm->inbox = NULL;
+            }
         }
     }
 }

@@ -119,7 +119,7 @@ void hvd_inbox_destroy(struct hvd_gpu_inbox *inbox)
 {
     if (inbox != NULL) {
         inbox->comm->inbox = NULL;
-        hvd_inbox_free(inbox->comm->device, inbox);
+        hvd_device_retire(inbox->comm->device, NULL, inbox);
     }
 }
 

@@ -12,15 +12,15 @@
 #include "collectives/gpu/gpu_module.h"
 #include "collectives/gpu/module/kernel_work.h"
 
-/* See struct hvd_gpu_module. destroy closes the memory of the other ranks, too; NULL is
- * fine. */
+/* See struct hvd_gpu_module. */
 int hvd_inbox_create(struct hvd_gpu_comm *comm, size_t slot_bytes,
                      struct hvd_gpu_inbox **out, struct hvd_error *err);
 int hvd_inbox_open(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *handle,
                    struct hvd_error *err);
 void hvd_inbox_destroy(struct hvd_gpu_inbox *inbox);
 
-/* Frees an inbox whose communicator may have ended. */
+/* Frees an inbox whose communicator may have ended, and closes those of the other ranks.
+ */
 void hvd_inbox_free(struct hvd_gpu_device *device, struct hvd_gpu_inbox *inbox);
 
 /* Launcher thread only. Begins a call: fills in what the kernel needs of the inbox.

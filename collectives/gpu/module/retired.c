@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frees the memory of communicators that have ended. */
+/* Frees windows and inboxes that are no longer used. */
 #include "collectives/gpu/module/device.h"
 #include "collectives/gpu/module/inbox.h"
 #include "gpu_binding/base/thread.h"
@@ -33,25 +33,24 @@ static void *free_retired(void *argument)
 }
 
 /* cuMemFree, and ncclMemFree without cuMem, wait for all work of the device. Some of that
- * may wait for a rank that waits for this launcher. */
-void hvd_comm_retire_memory(struct hvd_gpu_comm *comm)
+ * may wait for a rank that waits for the caller: for this launcher, or for libhvd. */
+void hvd_device_retire(struct hvd_gpu_device *device, struct hvd_gpu_window *windows,
+                       struct hvd_gpu_inbox *inbox)
 {
-    struct hvd_gpu_device *device = comm->device;
     pthread_t thread;
     bool begins;
 
     pthread_mutex_lock(&device->lock);
-    while (comm->windows != NULL) {
-        struct hvd_gpu_window *window = comm->windows;
+    while (windows != NULL) {
+        struct hvd_gpu_window *next = windows->next;
 
-        comm->windows = window->next;
-        window->next = device->retired;
-        device->retired = window;
+        windows->next = device->retired;
+        device->retired = windows;
+        windows = next;
     }
-    if (comm->inbox != NULL) {
-        comm->inbox->next = device->retired_inboxes;
-        device->retired_inboxes = comm->inbox;
-        comm->inbox = NULL;
+    if (inbox != NULL) {
+        inbox->next = device->retired_inboxes;
+        device->retired_inboxes = inbox;
     }
     begins = (device->retired != NULL || device->retired_inboxes != NULL) &&
              !device->is_freeing;

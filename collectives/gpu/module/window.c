@@ -66,7 +66,8 @@ void hvd_window_destroy(struct hvd_gpu_window *window)
     }
     *at = window->next;
     pthread_mutex_unlock(&device->lock);
-    hvd_window_free(device, window);
+    window->next = NULL;
+    hvd_device_retire(device, window, NULL);
 }
 
 void hvd_window_deregister_all(struct hvd_gpu_comm *comm, ncclComm_t handle)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stuck GPU holds up neither the launcher when a process set with windows is removed,
- * nor the end of a job for longer if more sets have windows. Usage:
- * gpu_module_stop_test MODULE, on the stand-in with NCCL 2.27. */
+ * nor libhvd when it gives up a window or an inbox, nor the end of a job for longer if
+ * more sets have windows. Usage: gpu_module_stop_test MODULE, on the stand-in with NCCL
+ * 2.27. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -24,24 +25,26 @@ int cuStreamDestroy_v2(struct fake_stream *stream);
 
 static atomic_bool is_stuck = true;
 
+/* Gives up after 20 s, for a caller that waits for it although it must not. */
 static void be_stuck(void *argument)
 {
     (void)argument;
-    while (atomic_load(&is_stuck)) {
+    for (int left_ms = 20000; atomic_load(&is_stuck) && left_ms > 0; left_ms--) {
         pass_pause_ms(1);
     }
+    atomic_store(&is_stuck, false);
 }
 
 /* Creates the communicator of a process set of one rank, with a window. */
-static bool open_set(struct pass *pass, struct hvd_gpu_comm **comm)
+static bool open_set(struct pass *pass, struct hvd_gpu_comm **comm,
+                     struct hvd_gpu_window **window)
 {
     struct hvd_gpu_identity identity;
-    struct hvd_gpu_window *window;
 
     return pass_module->identify(pass->device, true, &identity, &pass->err) == 0 &&
            pass_module->comm_create(pass->device, identity.id, 0, 1, comm, &pass->err) ==
                0 &&
-           pass_module->window_create(*comm, 1 << 20, &window, &pass->err) == 0;
+           pass_module->window_create(*comm, 1 << 20, window, &pass->err) == 0;
 }
 
 /* Connects the communicator. Its stream waits for the event `ready`. */
@@ -93,8 +96,9 @@ static void sets_share_the_limit(void)
 
     for (int i = 0; i < SETS && is_good; i++) {
         struct hvd_gpu_comm *comm;
+        struct hvd_gpu_window *window;
 
-        is_good = open_set(pass, &comm) && wait_behind(pass, comm);
+        is_good = open_set(pass, &comm, &window) && wait_behind(pass, comm);
     }
     if (tap_ok(is_good, "%d process sets have work on a stuck GPU (%s)", SETS,
                pass->err.text)) {
@@ -111,9 +115,10 @@ static void launcher_goes_on(void)
     static struct hvd_gpu_work later = {.queue = HVD_GPU_OUT};
     struct stuck stuck;
     struct pass *pass = &stuck.pass;
+    struct hvd_gpu_window *window;
     int left_ms = 20000;
 
-    if (!tap_ok(begin_stuck(&stuck) && open_set(pass, &first.comm) &&
+    if (!tap_ok(begin_stuck(&stuck) && open_set(pass, &first.comm, &window) &&
                     pass_run(pass, &first) == 0,
                 "a process set has a window (%s)", pass->err.text)) {
         return;
@@ -131,10 +136,31 @@ static void launcher_goes_on(void)
     tap_ok(!pass_has_left(), "the device stops when the window is free");
 }
 
+static void libhvd_goes_on(void)
+{
+    struct stuck stuck;
+    struct pass *pass = &stuck.pass;
+    struct hvd_gpu_comm *comm;
+    struct hvd_gpu_window *window = NULL;
+    struct hvd_gpu_inbox *inbox = NULL;
+
+    if (!tap_ok(begin_stuck(&stuck) && open_set(pass, &comm, &window) &&
+                    pass_module->inbox_create(comm, 1 << 20, &inbox, &pass->err) == 0,
+                "a process set has a window and an inbox (%s)", pass->err.text)) {
+        return;
+    }
+    pass_module->window_destroy(window);
+    pass_module->inbox_destroy(inbox);
+    tap_ok(atomic_load(&is_stuck), "libhvd gives them up without waiting for the GPU");
+    end_stuck(&stuck);
+    tap_ok(!pass_has_left(), "they are free when the device stops");
+}
+
 int main(int argc, char **argv)
 {
     if (tap_ok(argc == 2 && pass_load(argv[1]), "the module is loaded")) {
         launcher_goes_on();
+        libhvd_goes_on();
         sets_share_the_limit();
     }
     return tap_done();
