@@ -55,6 +55,24 @@ static int64_t least_setting(const struct hvd_gpu_rendezvous *rendezvous, int64_
     return least;
 }
 
+/* Returns the largest number of ranks on one GPU, or on one of its MIG slices. */
+static int most_on_gpu(const struct hvd_gpu_rendezvous *rendezvous)
+{
+    const struct hvd_gpu_offer *offers = rendezvous->offers;
+    int size = rendezvous->team->layout->size, most = 1;
+
+    for (int i = 0; i < size; i++) {
+        int count = 0;
+
+        for (int k = 0; k < size; k++) {
+            count += memcmp(offers[i].identity.uuid, offers[k].identity.uuid,
+                            HVD_GPU_UUID_BYTES) == 0;
+        }
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 void hvd_gpu_inbox_agree(struct hvd_gpu_run *run,
                          const struct hvd_gpu_rendezvous *rendezvous)
 {
@@ -82,6 +100,7 @@ void hvd_gpu_inbox_agree(struct hvd_gpu_run *run,
         return;
     }
     run->set->one_kernel_bytes = align_up(least);
+    run->set->ranks_on_gpu = most_on_gpu(rendezvous);
 }
 
 /* --- which batches --- */
@@ -243,7 +262,10 @@ static int finish_offer(struct hvd_gpu_run *run, struct hvd_error *err)
         return 0;
     }
     for (int i = 0; i < run->team->layout->size && status == 0; i++) {
-        inbox->blocks = told[i].blocks < inbox->blocks ? told[i].blocks : inbox->blocks;
+        /* the blocks of all ranks on a GPU must run at once */
+        int blocks = told[i].blocks / run->set->ranks_on_gpu;
+
+        inbox->blocks = blocks < inbox->blocks ? blocks : inbox->blocks;
         status = run->gpu->pool->module->inbox_open(inbox, i, told[i].handle, &problem);
     }
     hvd_gpu_host_gather_end(&run->gather);

@@ -139,7 +139,9 @@ struct hvd_gpu_inbox {
     size_t head_bytes;
     size_t slot_bytes; /* for the tensors of one rank */
     unsigned char handle[HVD_GPU_HANDLE_BYTES];
-    int blocks; /* that the device can run at once; set to the least of all ranks */
+    /* of a launch: created with the number that the device can run at once; libhvd sets
+     * it to the same number on all ranks. Less than 1 counts as 1. */
+    int blocks;
     /* The following four are for the module's use. next: in the list of inboxes to free.
      * is_shared: other ranks may store into it soon. peers: the inboxes of all ranks.
      * calls: number of launches */

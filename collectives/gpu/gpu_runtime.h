@@ -66,6 +66,7 @@ struct hvd_gpu_set {
     /* gpu_inbox.c: the largest batch that one kernel reduces, 0: none; and the inbox of
      * comm, NULL until it is needed */
     int64_t one_kernel_bytes;
+    int ranks_on_gpu; /* the most ranks of the set that share a GPU */
     struct hvd_gpu_inbox *inbox;
 };
 

@@ -85,10 +85,21 @@ HVD_EXPORT int cuDeviceGet(int *device, int ordinal)
                                                                       : FAKE_SUCCESS;
 }
 
+bool fake_is_shared(void)
+{
+    return getenv("FAKE_GPU_SHARED") != NULL;
+}
+
+/* The processes may have GPUs of different sizes. */
+int fake_multiprocessors(void)
+{
+    return 4 + (fake_is_shared() ? 1 : (int)getpid() % 4) * 8;
+}
+
 /* Each process has its own GPUs, unless FAKE_GPU_SHARED is set. */
 HVD_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
 {
-    int words[4] = {getenv("FAKE_GPU_SHARED") != NULL ? 1 : (int)getpid(), device, 7, 7};
+    int words[4] = {fake_is_shared() ? 1 : (int)getpid(), device, 7, 7};
 
     memcpy(uuid, words, sizeof(words));
     return fake_gpu_fails("cuDeviceGetUuid") ? FAKE_INVALID_VALUE : FAKE_SUCCESS;
@@ -99,7 +110,7 @@ HVD_EXPORT int cuDeviceGetUuid_v2(void *uuid, int device)
  * its bus id. */
 static void bus_id(char *id, size_t bytes, int device)
 {
-    unsigned owner = getenv("FAKE_GPU_SHARED") != NULL ? 1 : (unsigned)getpid();
+    unsigned owner = fake_is_shared() ? 1 : (unsigned)getpid();
 
     if (getenv("FAKE_GPU_MIG") != NULL) {
         owner = 0;
@@ -144,8 +155,8 @@ HVD_EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 
     (void)device;
     switch (attribute) {
-    case 16: /* multiprocessors: the processes may have GPUs of different sizes */
-        *value = 4 + (int)getpid() % 4 * 8;
+    case 16: /* multiprocessors */
+        *value = fake_multiprocessors();
         return FAKE_SUCCESS;
     case 118: /* order of RDMA writes */
         *value = order != NULL ? atoi(order) : 100;

@@ -290,6 +290,12 @@ static void reach_inboxes(struct launched *launched)
         fprintf(stderr, "fake GPU: a kernel that pushes is told nonsense\n");
         abort();
     }
+    /* if they share a GPU, a block that does not run lets those of other ranks wait */
+    if (launched->blocks * (fake_is_shared() ? (uint32_t)push->ranks : 1) >
+        (uint32_t)fake_multiprocessors()) {
+        fprintf(stderr, "fake GPU: not all blocks of a kernel that waits may run\n");
+        abort();
+    }
     for (int i = 0; i < push->ranks; i++) {
         push->inboxes[i] =
             touch(push->inboxes[i],

@@ -26,6 +26,10 @@ enum {
 struct fake_live *fake_counters(void);
 void fake_count(int *counter, int change);
 
+/* Whether all processes have the same GPUs. */
+bool fake_is_shared(void);
+int fake_multiprocessors(void);
+
 /* --- contexts --- */
 
 struct fake_context; /* the primary context of a device */

@@ -35,9 +35,8 @@ static int allocate(struct hvd_gpu_inbox *inbox, struct hvd_error *err)
         return hvd_cuda_fail(cuda, "cuIpcGetMemHandle", error, err);
     }
     if (cuda->device_attribute(&inbox->blocks, CU_DEVICE_MULTIPROCESSORS,
-                               device->number) != CUDA_SUCCESS ||
-        inbox->blocks > HVD_KERNEL_BLOCKS || inbox->blocks < 1) {
-        inbox->blocks = inbox->blocks > HVD_KERNEL_BLOCKS ? HVD_KERNEL_BLOCKS : 1;
+                               device->number) != CUDA_SUCCESS) {
+        inbox->blocks = 1;
     }
     inbox->memory = (char *)(uintptr_t)address;
     return 0;
@@ -130,5 +129,7 @@ uint32_t hvd_inbox_begin(struct hvd_gpu_inbox *inbox, struct hvd_kernel_push *pu
     push->rank = inbox->comm->rank;
     push->ranks = inbox->comm->size;
     memcpy(push->inboxes, inbox->peers, sizeof(push->inboxes));
-    return (uint32_t)inbox->blocks;
+    return inbox->blocks < 1                   ? 1
+           : inbox->blocks > HVD_KERNEL_BLOCKS ? HVD_KERNEL_BLOCKS
+                                               : (uint32_t)inbox->blocks;
 }
