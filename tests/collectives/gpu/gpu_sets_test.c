@@ -32,6 +32,15 @@ static int live_comms(void)
     return live.comms;
 }
 
+/* Returns the number of other ranks' inboxes that are open. */
+static int live_inboxes(void)
+{
+    struct fake_live live;
+
+    fake_gpu_live(&live);
+    return live.peer_memory;
+}
+
 static int live_after_end(void)
 {
     hvd_shutdown();
@@ -122,6 +131,7 @@ int main(void)
     const struct timespec moment = {.tv_nsec = 1000000};
     /* if NCCL's calls block, communicators end only in shutdown */
     bool blocks = getenv("NCCL_COMM_BLOCKING") != NULL;
+    const bool by_kernel = getenv("HVD_GPU_ONE_KERNEL") != NULL;
     bool good = true;
 
     if (!gpu_open()) {
@@ -136,12 +146,16 @@ int main(void)
         good = come_and_go(round);
     }
     report(good, "sets with GPU tensors are added and removed");
-    for (int ms = 0; !blocks && live_comms() > 1 && ms < LIMIT_MS; ms++) {
+    for (int ms = 0; !blocks && ms < LIMIT_MS &&
+                     (live_comms() > 1 || live_inboxes() > (by_kernel ? size - 1 : 0));
+         ms++) {
         nanosleep(&moment, NULL);
     }
     report((live_comms() == 1) == !blocks,
            blocks ? "their communicators stay until shutdown"
                   : "their communicators are gone, that of all ranks remains");
+    report(blocks || live_inboxes() == (by_kernel ? size - 1 : 0),
+           by_kernel ? "their inboxes are gone, too" : "no rank has an inbox");
     report(come_and_go(0), "the next set works");
     report(getenv("HVD_NCCL_WINDOWS") == NULL || size == 2 ||
                fake_gpu_calls("ncclCommWindowRegister") > 1,
