@@ -33,25 +33,34 @@ struct begun {
     int64_t count;
 };
 
-/* This rank's end of the exchange between two nodes, which are processes here. */
+/* This rank's end of the exchange between two nodes, which are processes here. Like UCX,
+ * it keeps the last message until it is called again. */
 struct wire {
     struct box *mine, *theirs;
     struct begun begun[BEGUN];
     uint64_t first, next;
 };
 
+static void progress_exchange(void *self)
+{
+    struct wire *wire = self;
+
+    atomic_store(&wire->mine->sent, wire->next);
+}
+
 static void begin_exchange(void *self, const float *part, float *out, float *copy,
                            int64_t count)
 {
     struct wire *wire = self;
-    uint64_t number = wire->next++;
+    uint64_t number = wire->next;
 
+    progress_exchange(wire);
     while (number > atomic_load(&wire->mine->taken) + BEGUN) {
         sched_yield();
     }
     memcpy(wire->mine->data[number % (BEGUN + 1)], part, (size_t)count * sizeof(*part));
-    atomic_store(&wire->mine->sent, number + 1);
     wire->begun[number % BEGUN] = (struct begun){part, out, copy, count};
+    wire->next++;
 }
 
 static void finish_exchange(void *self)
@@ -62,6 +71,7 @@ static void finish_exchange(void *self)
     const float *other = wire->theirs->data[number % (BEGUN + 1)];
 
     while (atomic_load(&wire->theirs->sent) <= number) {
+        progress_exchange(wire);
         sched_yield();
     }
     for (int64_t i = 0; i < begun->count; i++) {
@@ -115,7 +125,8 @@ static int run_rank(const struct job *job, int rank, unsigned seed)
     int ranks = job->nodes * job->local_size, node = rank / job->local_size;
     struct wire wire = {.mine = &job->boxes[rank],
                         .theirs = &job->boxes[(rank + job->local_size) % ranks]};
-    const struct bench_limit_exchange exchange = {&wire, begin_exchange, finish_exchange};
+    const struct bench_limit_exchange exchange = {&wire, begin_exchange, finish_exchange,
+                                                  progress_exchange, progress_exchange};
     float *in = malloc(MOST * sizeof(*in)), *out = malloc(MOST * sizeof(*out));
     struct bench_limit limit;
     bool good = in != NULL && out != NULL;
@@ -136,6 +147,7 @@ static int run_rank(const struct job *job, int rank, unsigned seed)
         bench_limit_sum(&limit, plan, in, in_place ? in : out, count);
         good = is_sum(in_place ? in : out, count, ranks, turn);
     }
+    exchange.flush(exchange.self);
     free(in);
     free(out);
     return good ? 0 : 1;

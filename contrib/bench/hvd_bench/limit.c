@@ -91,6 +91,9 @@ static void wait_until(const struct bench_limit *limit, _Atomic uint64_t *number
     for (int polls = 0; atomic_load_explicit(number, memory_order_acquire) < least;
          polls++) {
         if (polls >= limit->polls) {
+            if (limit->exchange != NULL) {
+                limit->exchange->progress(limit->exchange->self);
+            }
             sched_yield();
             polls = 0;
         }

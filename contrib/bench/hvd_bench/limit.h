@@ -48,6 +48,10 @@ struct bench_limit_exchange {
     void (*begin)(void *self, const float *part, float *out, float *copy, int64_t count);
     /* Finishes the oldest one that was begun. */
     void (*finish)(void *self);
+    /* Moves messages on; called while this rank waits for others of its node. */
+    void (*progress)(void *self);
+    /* Returns when all messages have left this rank; the counterpart calls it, too. */
+    void (*flush)(void *self);
 };
 
 struct bench_limit {

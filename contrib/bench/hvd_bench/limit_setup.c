@@ -133,6 +133,9 @@ void bench_limit_run(struct bench_limit *limit, const struct bench_work *work,
         bench_limit_sum(limit, plan, (const float *)work->input, (float *)work->output,
                         work->input_count);
     }
+    if (limit->exchange != NULL) {
+        limit->exchange->flush(limit->exchange->self);
+    }
 }
 
 static int calls_of(const struct bench_work *work)

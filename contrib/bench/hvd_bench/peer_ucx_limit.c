@@ -62,6 +62,7 @@ struct peer {
     /* At most one window of bytes is early. */
     struct early early[HEADERS];
     int early_count;
+    float last, last_sum; /* a number that ends a series of sums */
     bool has_failed;
 };
 
@@ -221,6 +222,19 @@ static void begin_range(void *self, const float *part, float *out, float *copy,
     send_window(peer);
 }
 
+static int progress_ranges(struct peer *peer)
+{
+    int events = (int)ucp_worker_progress(peer->worker);
+
+    send_window(peer);
+    return events;
+}
+
+static void progress_once(void *self)
+{
+    progress_ranges(self);
+}
+
 static void finish_range(void *self)
 {
     struct peer *peer = self;
@@ -230,8 +244,7 @@ static void finish_range(void *self)
     while ((peer->sent < range->end || range->sending > 0 ||
             range->added < range->end - range->begin) &&
            !peer->has_failed) {
-        idle = ucp_worker_progress(peer->worker) != 0 ? 0 : idle + 1;
-        send_window(peer);
+        idle = progress_ranges(peer) != 0 ? 0 : idle + 1;
         if (idle == POLLS) {
             sched_yield();
             idle = 0;
@@ -240,17 +253,30 @@ static void finish_range(void *self)
     peer->finished++;
 }
 
-static void sum_once(struct peer *peer)
+/* If the socket is full, UCX keeps the rest of a message that it has taken. So the ranks
+ * exchange one number more: when it comes, the counterpart has all earlier messages, and
+ * this rank's socket has room for its own number. (ucp_ep_flush_nbx would not do: it
+ * needs an answer, for which the counterpart may not stay.) */
+static void flush_ranges(void *self)
 {
-    struct bench_work *work = peer->work;
+    struct peer *peer = self;
 
-    if (peer->limit.memory != NULL) {
-        bench_limit_run(&peer->limit, work, &peer->plan, 1);
-        return;
-    }
-    begin_range(peer, (const float *)work->input, (float *)work->output, NULL,
-                work->input_count);
+    begin_range(peer, &peer->last, &peer->last_sum, NULL, 1);
     finish_range(peer);
+    ucp_worker_progress(peer->worker);
+}
+
+/* Sums without other ranks of the node. */
+static void sum_alone(struct peer *peer, int calls)
+{
+    const struct bench_work *work = peer->work;
+
+    for (int call = 0; call < calls; call++) {
+        begin_range(peer, (const float *)work->input, (float *)work->output, NULL,
+                    work->input_count);
+        finish_range(peer);
+    }
+    flush_ranges(peer);
 }
 
 static int run_ucx(void *self, int calls, double *seconds, struct hvd_error *err)
@@ -258,8 +284,10 @@ static int run_ucx(void *self, int calls, double *seconds, struct hvd_error *err
     struct peer *peer = self;
     double start = bench_now();
 
-    for (int call = 0; call < calls; call++) {
-        sum_once(peer);
+    if (peer->limit.memory != NULL) {
+        bench_limit_run(&peer->limit, peer->work, &peer->plan, calls);
+    } else {
+        sum_alone(peer, calls);
     }
     *seconds = bench_now() - start;
     return peer->has_failed ? hvd_fail(err, HVD_ERR_NET, "ucx-limit: UCX cannot send")
@@ -409,7 +437,8 @@ int bench_ucx_limit_create(const struct bench_job *job, const char *program,
         return status;
     }
     peer = out->self;
-    peer->exchange = (struct bench_limit_exchange){peer, begin_range, finish_range};
+    peer->exchange = (struct bench_limit_exchange){peer, begin_range, finish_range,
+                                                   progress_once, flush_ranges};
     status = join_other(peer, job, err);
     if (status == 0 && job->local_size > 1) {
         status = bench_limit_open(&peer->limit, job, &peer->exchange, err);
