@@ -96,7 +96,13 @@ start "$nodes" "$ranks" 4 "$victim" 2 || true
 echo "rank $victim was killed: $(grep -c "^failed: .*rank $victim on " "$work/out") of $((nodes * ranks - 1))" \
     "survivors name it"
 
-# Processes of the jobs, srun's service among them, are in the cluster's home. No other job of hvd may run.
+# Processes of the jobs, srun's service among them, are in the cluster's home. Each node, and the controller, where srun
+# runs, has a /tmp and a /dev/shm of its own.
 processes=$(find /proc -maxdepth 2 -name cwd -lname "$work/cluster/home*" 2>/dev/null | wc -l)
-files=$(find /dev/shm /tmp -maxdepth 2 -name '*hvd*' -newer "$work/up" 2>/dev/null | wc -l)
+files=0
+for node in ctl $(seq -f 'n%.0f' "$most"); do
+    found=$("$cluster" run --dir "$work/cluster" --root --node "$node" \
+        find /dev/shm /tmp -maxdepth 2 -name '*hvd*' | wc -l)
+    files=$((files + found))
+done
 echo "left behind: $processes processes, $files files"
