@@ -89,24 +89,33 @@ static struct range *find_range(struct peer *peer, uint64_t position)
     return NULL;
 }
 
-/* Adds a message to this rank's numbers. */
-static void add_message(struct range *range, uint64_t position, const float *data,
+static float float_at(const char *data, size_t index)
+{
+    float value;
+
+    memcpy(&value, data + index * sizeof(value), sizeof(value));
+    return value;
+}
+
+/* Adds a message to this rank's numbers. UCX does not align the data. */
+static void add_message(struct range *range, uint64_t position, const void *data,
                         size_t bytes)
 {
     size_t first = (position - range->begin) / sizeof(float);
     size_t count = bytes / sizeof(float);
-    const float *restrict in = range->in + first, *restrict other = data;
+    const float *restrict in = range->in + first;
+    const char *restrict other = data;
     float *restrict out = range->out + first;
 
     if (range->copy == NULL) {
         for (size_t i = 0; i < count; i++) {
-            out[i] = in[i] + other[i];
+            out[i] = in[i] + float_at(other, i);
         }
     } else {
         float *restrict copy = range->copy + first;
 
         for (size_t i = 0; i < count; i++) {
-            float sum = in[i] + other[i];
+            float sum = in[i] + float_at(other, i);
 
             out[i] = sum;
             copy[i] = sum;
