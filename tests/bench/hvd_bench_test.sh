@@ -49,16 +49,35 @@ for peer in ucx-limit mpi; do
 done
 report $status 'peers that are not installed are left out, with the reason'
 
-promise='with HVD_NET=ucx, hvd-bench finds hvd_ucx.so without a variable'
 on_nodes=$(dirname "$0")/../../contrib/bench/on_nodes.sh
+no_nodes=
 if [ ! -e "$(dirname "$bench")/../../../collectives/transport/net/ucx/hvd_ucx.so" ]; then
-    tap_skip "$promise" 'hvd was built without UCX'
+    no_nodes='hvd was built without UCX'
 elif ! HOROVOD_RANK=0 "$on_nodes" 1 true 2>/dev/null; then
-    tap_skip "$promise" 'several nodes need root or user namespaces'
-else
-    HVD_NET=ucx "$hvdrun" -np 2 "$on_nodes" 1,1 "$bench" allreduce --sizes 8 --time 0.02 --blocks 1 >"$work/out" 2>&1
-    report $? "$promise"
+    no_nodes='several nodes need root or user namespaces'
 fi
+
+# between RANKS PROMISE ARGUMENT...: allreduces by that many ranks on each of two nodes.
+between()
+{
+    ranks=$1 promise=$2
+    shift 2
+    if [ -n "$no_nodes" ]; then
+        tap_skip "$promise" "$no_nodes"
+        return
+    fi
+    "$hvdrun" -np $((2 * ranks)) "$on_nodes" "$ranks,$ranks" "$bench" allreduce --time 0.02 --blocks 1 "$@" \
+        >"$work/out" 2>&1 && ! grep '^# without' "$work/out"
+    report $? "$promise"
+}
+
+HVD_NET=ucx between 1 'with HVD_NET=ucx, hvd-bench finds hvd_ucx.so without a variable' --sizes 8
+export UCX_TLS=tcp UCX_TCP_SNDBUF=4K # a message that the socket does not take in one piece
+for ranks in 1 2; do
+    HVD_NET=tcp between "$ranks" "ucx-limit is right between two nodes of $ranks, also if sockets are full" \
+        --sizes 4,100,70000 --vs ucx-limit
+done
+unset UCX_TLS UCX_TCP_SNDBUF
 
 run --tune "$work/table" --sizes 8,1K,200K --time 0.01 --blocks 3
 status=$?
