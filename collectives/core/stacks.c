@@ -258,7 +258,7 @@ struct lines_seen {
 /* Whether a line of Python is in a package, not in the script of the user. */
 static bool is_in_package(const char *line, int length)
 {
-    static const char *const signs[] = {"-packages/", "/horovod/", "/lib/python",
+    static const char *const signs[] = {"-packages/", "/python/horovod/", "/lib/python",
                                         "\"<frozen "};
 
     for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]); i++) {

@@ -41,7 +41,9 @@ def check(report):
         os.mkdir(place)
         with open(os.path.join(place, 'deep.py'), 'w') as file:
             file.write(PACKAGE)
-        script = os.path.join(directory, 'train.py')
+        folder = os.path.join(directory, 'horovod')  # where scripts may be, too
+        os.mkdir(folder)
+        script = os.path.join(folder, 'train.py')
         with open(script, 'w') as file:
             file.write(SCRIPT.format(place=place))
         # The job ends by itself, because nobody may wait for the late rank longer than that.
