@@ -131,9 +131,11 @@ static int run_rank(const struct job *job, int rank, unsigned seed)
     struct bench_limit limit;
     bool good = in != NULL && out != NULL;
 
-    bench_limit_init(
-        &limit, job->memory + (size_t)node * bench_limit_memory_bytes(job->local_size),
-        rank % job->local_size, job->local_size, job->nodes > 1 ? &exchange : NULL);
+    bench_limit_init(&limit,
+                     job->memory + (size_t)node * bench_limit_memory_bytes(
+                                                      job->local_size, job->nodes > 1),
+                     rank % job->local_size, job->local_size,
+                     job->nodes > 1 ? &exchange : NULL);
     for (int turn = 0; good && turn < TURNS; turn++) {
         struct bench_limit_plan plans[BENCH_LIMIT_PLANS];
         int64_t count = choose_count(&seed);
@@ -155,7 +157,7 @@ static int run_rank(const struct job *job, int rank, unsigned seed)
 
 static bool sums(int nodes, int local_size, unsigned seed)
 {
-    size_t memory_bytes = (size_t)nodes * bench_limit_memory_bytes(local_size);
+    size_t memory_bytes = (size_t)nodes * bench_limit_memory_bytes(local_size, nodes > 1);
     size_t bytes = memory_bytes + MOST_RANKS * sizeof(struct box);
     char *memory =
         mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

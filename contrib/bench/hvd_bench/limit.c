@@ -25,7 +25,8 @@ enum {
     LINES_BYTES = 4096, /* the most data that `lines` takes */
     LINES = (LINES_BYTES + LINE_FLOATS * 4 - 1) / (LINE_FLOATS * 4),
     SLOTS = 4,
-    SLOT_BYTES = 1 << 20,
+    SLOT_BYTES = 256 * 1024,
+    EXCHANGE_SLOT_BYTES = 1 << 20,
     COUNTERS = 12 * 1024, /* offset of the counters, 128 bytes each */
     HEAD = 16 * 1024,
     FEW_POLLS = 20, /* polls if ranks share cores */
@@ -42,11 +43,15 @@ struct line {
 
 _Static_assert(2 * sizeof(struct line) * LINES <= COUNTERS, "two sets of lines fit");
 
-static const size_t rank_bytes = HEAD + 2 * (size_t)SLOTS * SLOT_BYTES;
-
-size_t bench_limit_memory_bytes(int ranks)
+/* Returns the bytes of the memory that one rank writes. */
+static size_t rank_bytes(size_t slot_bytes)
 {
-    return (size_t)ranks * rank_bytes;
+    return HEAD + 2 * (size_t)SLOTS * slot_bytes;
+}
+
+size_t bench_limit_memory_bytes(int ranks, bool exchanges)
+{
+    return (size_t)ranks * rank_bytes(exchanges ? EXCHANGE_SLOT_BYTES : SLOT_BYTES);
 }
 
 void bench_limit_init(struct bench_limit *limit, char *memory, int rank, int ranks,
@@ -55,14 +60,18 @@ void bench_limit_init(struct bench_limit *limit, char *memory, int rank, int ran
     /* both nodes may share this machine's cores */
     int processes = exchange != NULL ? 2 * ranks : ranks;
 
-    *limit = (struct bench_limit){
-        .memory = memory, .rank = rank, .ranks = ranks, .exchange = exchange};
+    *limit = (struct bench_limit){.memory = memory,
+                                  .rank = rank,
+                                  .ranks = ranks,
+                                  .exchange = exchange,
+                                  .slot_bytes = exchange != NULL ? EXCHANGE_SLOT_BYTES
+                                                                 : SLOT_BYTES};
     limit->polls = processes > sysconf(_SC_NPROCESSORS_ONLN) ? FEW_POLLS : MANY_POLLS;
 }
 
 static char *part_of(const struct bench_limit *limit, int rank)
 {
-    return limit->memory + (size_t)rank * rank_bytes;
+    return limit->memory + (size_t)rank * rank_bytes(limit->slot_bytes);
 }
 
 static _Atomic uint64_t *chunks_in(const struct bench_limit *limit, int rank)
@@ -77,12 +86,13 @@ static _Atomic uint64_t *chunks_added(const struct bench_limit *limit, int rank)
 
 static float *slot_in(const struct bench_limit *limit, int rank, uint64_t chunk)
 {
-    return (float *)(part_of(limit, rank) + HEAD + chunk % SLOTS * SLOT_BYTES);
+    return (float *)(part_of(limit, rank) + HEAD + chunk % SLOTS * limit->slot_bytes);
 }
 
 static float *slot_out(const struct bench_limit *limit, int rank, uint64_t chunk)
 {
-    return (float *)(part_of(limit, rank) + HEAD + (SLOTS + chunk % SLOTS) * SLOT_BYTES);
+    return (float *)(part_of(limit, rank) + HEAD +
+                     (SLOTS + chunk % SLOTS) * limit->slot_bytes);
 }
 
 static void wait_until(const struct bench_limit *limit, _Atomic uint64_t *number,
@@ -419,7 +429,7 @@ void bench_limit_sum(struct bench_limit *limit, const struct bench_limit_plan *p
 static int exchange_plans(size_t bytes, struct bench_limit_plan *plans)
 {
     static const size_t chunks[] = {64 * 1024, 128 * 1024, 256 * 1024, 512 * 1024,
-                                    SLOT_BYTES};
+                                    EXCHANGE_SLOT_BYTES};
     int count = 0;
 
     for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {

@@ -58,13 +58,15 @@ struct bench_limit {
     char *memory; /* zeroed at first, shared by all ranks */
     int rank;
     int ranks;
+    size_t slot_bytes;
     int polls; /* polls before sched_yield() */
     uint64_t lines; /* sums by `lines` so far */
     uint64_t chunks; /* chunks so far, by `full` and `parts` */
     const struct bench_limit_exchange *exchange; /* NULL: one node */
 };
 
-size_t bench_limit_memory_bytes(int ranks);
+/* exchanges: whether the ranks of the node have counterparts on another one. */
+size_t bench_limit_memory_bytes(int ranks, bool exchanges);
 
 /* Sets up this rank's end of the shared memory. All ranks of a node call it before any of
  * them runs. exchange: borrowed; NULL if there is one node. */

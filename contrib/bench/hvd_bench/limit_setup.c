@@ -101,7 +101,8 @@ int bench_limit_open(struct bench_limit *limit, const struct bench_job *job,
     status = bench_job_agree(status, err);
     if (status == 0) {
         status =
-            open_memory(job, bench_limit_memory_bytes(job->local_size), &memory, err);
+            open_memory(job, bench_limit_memory_bytes(job->local_size, exchange != NULL),
+                        &memory, err);
     }
     if (status == 0) {
         bench_limit_init(limit, memory, job->local_rank, job->local_size, exchange);
@@ -112,7 +113,8 @@ int bench_limit_open(struct bench_limit *limit, const struct bench_job *job,
 void bench_limit_close(struct bench_limit *limit)
 {
     if (limit->memory != NULL) {
-        munmap(limit->memory, bench_limit_memory_bytes(limit->ranks));
+        munmap(limit->memory,
+               bench_limit_memory_bytes(limit->ranks, limit->exchange != NULL));
     }
 }
 

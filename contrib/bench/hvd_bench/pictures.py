@@ -20,7 +20,7 @@ MOST_NUMBERED_BARS = 6
 SERIES = {
     'team': ('hvd, team', '#0b5fa5'), 'runtime': ('hvd, runtime', '#4ea3de'),
     'builtin': ('hvd, built-in table', '#9ccbee'),
-    'limit': ('limit (hand-written)', '#777777'), 'ucx-limit': ('limit (UCX alone)', '#777777'),
+    'limit': ('limit (hand-written)', '#777777'), 'ucx-limit': ('limit (UCX)', '#777777'),
     'mpi': ('MPI', '#c8501e'), 'gloo': ('Gloo', '#8a4fae'),
     'hvd': ('hvd', '#0b5fa5'), 'ddp': ('DDP over hvd', '#4ea3de'),
     'ddp-views': ('DDP over hvd, bucket views', '#9ccbee'), 'fsdp': ('FSDP over hvd', '#1c8c8c'),

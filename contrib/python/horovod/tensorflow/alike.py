@@ -66,7 +66,7 @@ def _chosen(variables):
 def _traced(tensor):
     """Yields (file, line) of each call that has led to a tensor of a graph, from the innermost
     outwards. TensorFlow gives the lines of the script instead of those of AutoGraph's copy."""
-    for frame in reversed(list(tensor.op.traceback)):
+    for frame in reversed(list(tensor.op.traceback or ())):
         yield frame.filename, frame.lineno
 
 
