@@ -201,6 +201,9 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm);
 void hvd_device_retire(struct hvd_gpu_device *device, struct hvd_gpu_window *windows,
                        struct hvd_gpu_inbox *inbox);
 
+/* retired.c. Frees a window that is in no list. */
+void hvd_window_free(struct hvd_gpu_device *device, struct hvd_gpu_window *window);
+
 /* window.c and window_register.c. register fails if the device has failed or is aborted:
  * NCCL's own answer is in window->state. It and deregister_all are for the launcher
  * thread. Call deregister_all and free_all when the device no longer uses the windows;
@@ -211,9 +214,6 @@ void hvd_window_destroy(struct hvd_gpu_window *window);
 int hvd_window_register(struct hvd_gpu_window *window, struct hvd_error *err);
 void hvd_window_deregister_all(struct hvd_gpu_comm *comm, ncclComm_t handle);
 void hvd_window_free_all(struct hvd_gpu_comm *comm);
-
-/* Frees a window that is in no list. */
-void hvd_window_free(struct hvd_gpu_device *device, struct hvd_gpu_window *window);
 
 /* steps.c. Launcher thread only: puts the work's steps on its stream. */
 int hvd_steps_run(struct hvd_gpu_device *device, struct hvd_gpu_work *work);

@@ -8,16 +8,6 @@
 #include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
 
-static void close_peers(const struct hvd_cuda *cuda, struct hvd_gpu_inbox *inbox)
-{
-    for (int i = 0; i < HVD_KERNEL_RANKS; i++) {
-        if (inbox->peers[i] != NULL && inbox->peers[i] != inbox->memory) {
-            cuda->ipc_close((CUdeviceptr)(uintptr_t)inbox->peers[i]);
-        }
-        inbox->peers[i] = NULL;
-    }
-}
-
 /* The driver takes memory of its own for it: a handle is for a whole allocation. */
 static int allocate(struct hvd_gpu_inbox *inbox, struct hvd_error *err)
 {
@@ -100,18 +90,6 @@ int hvd_inbox_open(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *h
     }
     inbox->peers[rank] = (char *)(uintptr_t)address;
     return 0;
-}
-
-void hvd_inbox_free(struct hvd_gpu_device *device, struct hvd_gpu_inbox *inbox)
-{
-    if (hvd_device_enter(device, NULL) == 0) {
-        close_peers(device->cuda, inbox);
-        if (!inbox->is_shared || !atomic_load(&device->is_aborted)) {
-            device->cuda->mem_free((CUdeviceptr)(uintptr_t)inbox->memory);
-        }
-        hvd_device_leave(device);
-    }
-    free(inbox);
 }
 
 void hvd_inbox_destroy(struct hvd_gpu_inbox *inbox)

@@ -19,8 +19,8 @@ int hvd_inbox_open(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *h
                    struct hvd_error *err);
 void hvd_inbox_destroy(struct hvd_gpu_inbox *inbox);
 
-/* Frees an inbox whose communicator may have ended, and closes those of the other ranks.
- */
+/* retired.c. Frees an inbox whose communicator may have ended, and closes those of the
+ * other ranks. */
 void hvd_inbox_free(struct hvd_gpu_device *device, struct hvd_gpu_inbox *inbox);
 
 /* Launcher thread only. Begins a call: fills in what the kernel needs of the inbox.

@@ -1,8 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Frees windows and inboxes that are no longer used. */
+/* Frees windows and inboxes that are no longer used, at once or by a thread. */
+#include <stdlib.h>
+
 #include "collectives/gpu/module/device.h"
 #include "collectives/gpu/module/inbox.h"
 #include "gpu_binding/base/thread.h"
+
+void hvd_window_free(struct hvd_gpu_device *device, struct hvd_gpu_window *window)
+{
+    bool entered = hvd_device_enter(device, NULL) == 0;
+
+    device->nccl->mem_free(window->memory);
+    if (entered) {
+        hvd_device_leave(device);
+    }
+    free(window);
+}
+
+static void close_peers(const struct hvd_cuda *cuda, struct hvd_gpu_inbox *inbox)
+{
+    for (int i = 0; i < HVD_KERNEL_RANKS; i++) {
+        if (inbox->peers[i] != NULL && inbox->peers[i] != inbox->memory) {
+            cuda->ipc_close((CUdeviceptr)(uintptr_t)inbox->peers[i]);
+        }
+        inbox->peers[i] = NULL;
+    }
+}
+
+void hvd_inbox_free(struct hvd_gpu_device *device, struct hvd_gpu_inbox *inbox)
+{
+    if (hvd_device_enter(device, NULL) == 0) {
+        close_peers(device->cuda, inbox);
+        if (!inbox->is_shared || !atomic_load(&device->is_aborted)) {
+            device->cuda->mem_free((CUdeviceptr)(uintptr_t)inbox->memory);
+        }
+        hvd_device_leave(device);
+    }
+    free(inbox);
+}
 
 static void *free_retired(void *argument)
 {

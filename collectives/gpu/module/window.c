@@ -5,17 +5,6 @@
 #include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
 
-void hvd_window_free(struct hvd_gpu_device *device, struct hvd_gpu_window *window)
-{
-    bool entered = hvd_device_enter(device, NULL) == 0;
-
-    device->nccl->mem_free(window->memory);
-    if (entered) {
-        hvd_device_leave(device);
-    }
-    free(window);
-}
-
 int hvd_window_create(struct hvd_gpu_comm *comm, size_t bytes,
                       struct hvd_gpu_window **out, struct hvd_error *err)
 {
