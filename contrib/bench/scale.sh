@@ -98,11 +98,11 @@ echo "rank $victim was killed: $(grep -c "^failed: .*rank $victim on " "$work/ou
 
 # Processes of the jobs, srun's service among them, are in the cluster's home. Each node, and the controller, where srun
 # runs, has a /tmp and a /dev/shm of its own.
-processes=$(find /proc -maxdepth 2 -name cwd -lname "$work/cluster/home*" 2>/dev/null | wc -l)
+processes=$({ find /proc -maxdepth 2 -name cwd -lname "$work/cluster/home*" 2>/dev/null || true; } | wc -l)
 files=0
 for node in ctl $(seq -f 'n%.0f' "$most"); do
     found=$("$cluster" run --dir "$work/cluster" --root --node "$node" \
-        find /dev/shm /tmp -maxdepth 2 -name '*hvd*' | wc -l)
+        sh -c "find /dev/shm /tmp -maxdepth 2 -name '*hvd*' | wc -l")
     files=$((files + found))
 done
 echo "left behind: $processes processes, $files files"
