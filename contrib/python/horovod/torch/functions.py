@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import torch
 
+from horovod.common import alone
 from horovod.common.arguments import wrong_type
 from horovod.common.basics import size
 from horovod.common.objects import allgather_object, broadcast_object
@@ -46,8 +47,10 @@ def _must_be_alike(function, named, root_rank):
     own = [f'{name or "tensor"} {tuple(tensor.shape)} {tensor.dtype}' for name, tensor in named]
     if all(name is not None for name, _ in named):
         own.sort()  # ranks may list named tensors in different orders
-    root = broadcast_object(own, root_rank, function)
-    for rank, found in enumerate(allgather_object(None if own == root else own, function)):
+    with alone.checks():
+        root = broadcast_object(own, root_rank, function)
+        differing = allgather_object(None if own == root else own, function)
+    for rank, found in enumerate(differing):
         if found is not None:
             raise ValueError(f'{function}(): '
                              + differing_parameters(rank, found, root, root_rank))
