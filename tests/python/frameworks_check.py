@@ -81,6 +81,14 @@ def check(report, ranks, name, starter):
                 f'together over {framework.backend}', f'exit status {status}\n{output}')
 
 
+def torchrun_fault():
+    """Returns why torchrun of this PyTorch starts nothing, or None."""
+    import torch
+    if int(torch.__version__.split('.')[0]) < 2 and sys.version_info >= (3, 11):
+        return f'torchrun of PyTorch {torch.__version__} fails with Python 3.11 and later'
+    return None
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('ranks', type=int)
@@ -96,6 +104,8 @@ def main():
         reason = launch.missing(arguments.ranks, FRAMEWORKS[name].modules)
         if starter not in starters:
             reason = 'torchrun does not start it'
+        elif starter == 'torchrun':
+            reason = reason or torchrun_fault()
         if reason:
             report.skip(f'{name} trains', reason)
         else:
