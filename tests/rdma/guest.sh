@@ -267,6 +267,7 @@ pair()
         sleep 8
         echo 'TAP # guest 2 stops without a word'
         echo 'TAP end'
+        stty -F /dev/console sane # waits until the console has sent all that was written
         echo b >/proc/sysrq-trigger
         rest
     fi
