@@ -836,27 +836,38 @@ static void run_once(struct service *service, int64_t again_ms)
     remove_dead(service);
 }
 
+static int begin_service(struct service *service,
+                         const struct hvd_rendezvous_service_config *config)
+{
+    *service = (struct service){.config = config};
+    hvd_roster_init(&service->roster, &config->rules);
+    service->polls = calloc(2, sizeof(*service->polls));
+    return service->polls != NULL ? 0 : HVD_ERR_NOMEM;
+}
+
+static void finish_service(struct service *service)
+{
+    for (size_t i = 0; i < service->count; i++) {
+        hvd_connection_finish(&service->connections[i]);
+    }
+    free(service->connections);
+    free(service->polls);
+    free(service->dropped);
+    free(service->answer.data);
+    free(service->answer.numbers);
+    hvd_roster_finish(&service->roster);
+}
+
 int hvd_rendezvous_service_run(const struct hvd_rendezvous_service_config *config)
 {
-    struct service service = {.config = config};
+    struct service service;
     int64_t again_ms = -1;
-    int status = 0;
+    int status = begin_service(&service, config);
 
-    hvd_roster_init(&service.roster, &config->rules);
-    service.polls = calloc(2, sizeof(*service.polls));
-    status = service.polls != NULL ? 0 : HVD_ERR_NOMEM;
     while (status == 0 && !service.is_over) {
         run_once(&service, again_ms);
         status = act_on_roster(&service, &again_ms);
     }
-    for (size_t i = 0; i < service.count; i++) {
-        hvd_connection_finish(&service.connections[i]);
-    }
-    free(service.connections);
-    free(service.polls);
-    free(service.dropped);
-    free(service.answer.data);
-    free(service.answer.numbers);
-    hvd_roster_finish(&service.roster);
+    finish_service(&service);
     return status;
 }

@@ -123,15 +123,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                              .timeout_ms = 1000,
                                                              .reset_limit = -1},
                                                    .events = -1};
-    struct service service = {.config = &config};
+    struct service service;
     struct fuzz_input input = {data, size};
     struct client clients[CLIENTS];
 
     hvd_log_to(NULL, HVD_LOG_OFF);
     memcpy(config.key, key, sizeof(key));
     config.rules.is_elastic = fuzz_byte(&input) % 2 == 0;
-    hvd_roster_init(&service.roster, &config.rules);
-    service.polls = calloc(2, sizeof(*service.polls));
+    if (begin_service(&service, &config) != 0) {
+        abort();
+    }
     for (int i = 0; i < CLIENTS; i++) {
         connect_client(&service, &clients[i], i < 2);
     }
@@ -154,11 +155,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         disconnect(&clients[i]);
     }
     serve_all(&service);
-    for (size_t i = 0; i < service.count; i++) {
-        hvd_connection_finish(&service.connections[i]);
-    }
-    free(service.connections);
-    free(service.polls);
-    hvd_roster_finish(&service.roster);
+    finish_service(&service);
     return 0;
 }
