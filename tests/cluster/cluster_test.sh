@@ -51,10 +51,11 @@ deaf_run()
     as_user sh -c 'test -s deaf && ! kill -0 "$(cat deaf)" 2>&1'
 }
 
-# both_make_files DIRECTORY: each of two nodes makes a file there; prints how many files each node sees.
+# both_make_files DIRECTORY: each of two nodes makes a file there; prints how many files each node sees. The nodes have
+# names, because Slurm gives a second job other nodes while the first still completes.
 both_make_files()
 {
-    step -N2 sh -c 'touch "$0/mine.$SLURM_PROCID"' "$1" && step -N2 sh -c 'ls "$0" | grep -c mine' "$1"
+    step -w 'n[1-2]' sh -c 'touch "$0/mine.$SLURM_PROCID"' "$1" && step -w 'n[1-2]' sh -c 'ls "$0" | grep -c mine' "$1"
 }
 
 prints 'status lists the nodes' 'n4 idle' control status
