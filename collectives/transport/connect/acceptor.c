@@ -30,6 +30,7 @@ struct pending {
     struct hvd_link *link;
     int64_t since_ms;
     bool is_challenged;
+    bool is_outdated; /* its child has been admitted over a later connection */
     struct hvd_handshake handshake;
 };
 
@@ -204,8 +205,21 @@ static enum verdict on_proof(const struct hvd_acceptor *acceptor,
                : VERDICT_DROP;
 }
 
+/* Marks the child's connections that arrived before this one. A child opens a connection
+ * only after it has given up the one before. Connections without a hello need no mark:
+ * their child does not answer a challenge any more. */
+static void outdate_earlier(struct hvd_acceptor *acceptor, const struct pending *admitted)
+{
+    for (struct pending *pending = acceptor->list; pending < admitted; pending++) {
+        if (pending->is_challenged &&
+            pending->handshake.hello.child == admitted->handshake.hello.child) {
+            pending->is_outdated = true;
+        }
+    }
+}
+
 /* Hands a proven connection to the caller; returns whether the caller admitted it. */
-static bool let_in(const struct hvd_acceptor *acceptor, const struct pending *pending,
+static bool let_in(struct hvd_acceptor *acceptor, const struct pending *pending,
                    hvd_acceptor_admit admit, void *context)
 {
     struct hvd_handshake_keys keys;
@@ -215,6 +229,9 @@ static bool let_in(const struct hvd_acceptor *acceptor, const struct pending *pe
     hvd_link_protect(pending->link, keys.parent_seal, keys.child_seal);
     is_in = admit(context, pending->handshake.hello.child, pending->link, &keys);
     sodium_memzero(&keys, sizeof(keys));
+    if (is_in) {
+        outdate_earlier(acceptor, pending);
+    }
     return is_in;
 }
 
@@ -243,15 +260,17 @@ static enum verdict read_message(struct hvd_acceptor *acceptor, struct pending *
 void hvd_acceptor_step(struct hvd_acceptor *acceptor, const struct pollfd *fds,
                        int64_t now_ms, hvd_acceptor_admit admit, void *context)
 {
-    /* Backwards, because dropping a connection moves those behind it. */
+    /* Backwards, because dropping a connection moves those behind it, and a child's
+     * latest connection must come first. */
     for (int i = acceptor->polled - 1; i >= 0; i--) {
         struct pending *pending = &acceptor->list[i];
+        const bool has_event = fds[acceptor->doors.count + i].revents != 0;
         enum verdict verdict = VERDICT_WAIT;
 
-        if (fds[acceptor->doors.count + i].revents != 0) {
-            verdict = read_message(acceptor, pending);
-        } else if (now_ms >= deadline_of(pending)) {
+        if (pending->is_outdated || (!has_event && now_ms >= deadline_of(pending))) {
             verdict = VERDICT_DROP;
+        } else if (has_event) {
+            verdict = read_message(acceptor, pending);
         }
         if (verdict == VERDICT_ADMIT && let_in(acceptor, pending, admit, context)) {
             pending->link = NULL;

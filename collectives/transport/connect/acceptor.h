@@ -3,7 +3,11 @@
  * streams. Each accepted connection is pending until its other end has proved to be a
  * rank of the job, called the child. Strangers cost only a bounded time and a bounded
  * number of descriptors: if too many connections are pending, the oldest that has not
- * said hello is closed. */
+ * said hello is closed.
+ *
+ * A child connects again only after it has given up its earlier connection. Once it is
+ * admitted, the acceptor closes its earlier ones: a proof that arrives there late must
+ * not replace the later connection. */
 #ifndef HVD_ACCEPTOR_H
 #define HVD_ACCEPTOR_H
 

@@ -139,7 +139,8 @@ static void lose_neighbour(struct connect *connect, struct hvd_neighbour *neighb
 
 /* Admits a connection that has proved to be rank `child`; see hvd_acceptor_admit. A child
  * on another node connects a second time if its first connection was reset, which this
- * rank may not have noticed yet. */
+ * rank may not have noticed yet. The acceptor never hands over an earlier connection
+ * after a later one. */
 static bool admit_child(void *context, int child, struct hvd_link *link,
                         const struct hvd_handshake_keys *keys)
 {

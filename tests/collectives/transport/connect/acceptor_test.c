@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests the acceptor, through which a rank's children in the control tree connect, while
  * strangers connect, too. Some strangers send nothing and connect faster than they are
- * served, others relay a child's messages. Also tests an acceptor that lacks descriptors
- * or memory. */
+ * served, others relay a child's messages. Also tests a child that connects again, and an
+ * acceptor that lacks descriptors or memory. */
 #include "collectives/transport/connect/acceptor.h"
 
 #include <errno.h>
@@ -20,7 +20,8 @@
 
 enum {
     STRANGERS = 120, /* more than can be pending at once */
-    STEPS = 300
+    STEPS = 300,
+    RANKS = 3
 };
 
 struct place {
@@ -36,7 +37,7 @@ struct place {
 static struct place open_place(void)
 {
     static unsigned char secret[HVD_HANDSHAKE_SECRET_BYTES];
-    struct place place = {.self = {.rank = 0, .size = 2, .secret = secret},
+    struct place place = {.self = {.rank = 0, .size = RANKS, .secret = secret},
                           .doors = {.count = 2},
                           .admitted = -1};
 
@@ -86,11 +87,12 @@ static int connect_here(const struct place *place)
     return hvd_socket_connect_tcp(&here, place->port);
 }
 
-/* Starts a connector of rank 1 that connects to this port. */
-static struct hvd_connector *start_child(const struct place *place, uint16_t port)
+/* Starts a connector of this rank that connects to the port. */
+static struct hvd_connector *start_rank(const struct place *place, int rank,
+                                        uint16_t port)
 {
     const struct hvd_handshake_party self = {
-        .rank = 1, .size = 2, .secret = place->self.secret};
+        .rank = rank, .size = RANKS, .secret = place->self.secret};
     const struct hvd_connect_card card = {
         .port = port, .count = 1, .addresses = {{.version = 4, .bytes = {127, 0, 0, 1}}}};
     const struct hvd_connector_target target = {.card = &card};
@@ -100,6 +102,11 @@ static struct hvd_connector *start_child(const struct place *place, uint16_t por
         abort();
     }
     return child;
+}
+
+static struct hvd_connector *start_child(const struct place *place, uint16_t port)
+{
+    return start_rank(place, 1, port);
 }
 
 /* keys of the last child that was welcomed */
@@ -159,6 +166,17 @@ static void strangers_do_not_keep_a_child_out(void)
     close_place(&place);
 }
 
+/* Connects and says hello, to which the place answers with its challenge. */
+static void say_hello(struct hvd_connector *child, struct place *place)
+{
+    for (int i = 0; i < 3; i++) {
+        (void)step_child(child);
+    }
+    for (int i = 0; i < 3; i++) {
+        step(place);
+    }
+}
+
 /* The child says hello and then stops running, as on a node that swaps. */
 static void slow_children_are_waited_for(void)
 {
@@ -169,12 +187,7 @@ static void slow_children_are_waited_for(void)
     struct hvd_connector *child = start_child(&place, place.port);
     bool is_welcome = false;
 
-    for (int i = 0; i < 3; i++) {
-        (void)step_child(child);
-    }
-    for (int i = 0; i < 3; i++) {
-        step(&place);
-    }
+    say_hello(child, &place);
     step_later(&place, LATE_MS);
     tap_ok(pending_connections(&place) == 1,
            "a child has %d s from its hello to its proof", LATE_MS / 1000);
@@ -184,6 +197,45 @@ static void slow_children_are_waited_for(void)
     }
     tap_ok(is_welcome, "a child that proves itself late is let in");
     hvd_connector_destroy(child);
+    close_place(&place);
+}
+
+/* Two connectors are two attempts of a child: it sends the proof of the first one after
+ * the second one has been let in. */
+static void late_proofs_are_refused(void)
+{
+    struct place place = open_place();
+    struct hvd_connector *first = start_child(&place, place.port);
+    struct hvd_connector *other = start_rank(&place, 2, place.port);
+    struct hvd_connector *second = start_child(&place, place.port);
+    bool is_welcome = false;
+    bool is_other_welcome = false;
+
+    say_hello(first, &place);
+    say_hello(other, &place);
+    for (int i = 0; i < STEPS && !is_welcome; i++) {
+        is_welcome = step_child(second);
+        step(&place);
+    }
+    tap_ok(is_welcome && place.admitted == 1, "a child that connects again is let in");
+    place.admitted = -1;
+    is_welcome = false;
+    for (int i = 0; i < STEPS && !is_welcome && hvd_connector_failure(first)[0] == '\0';
+         i++) {
+        is_welcome = step_child(first);
+        step(&place);
+    }
+    tap_ok(!is_welcome && place.admitted < 0,
+           "the late proof of its first connection is refused");
+    for (int i = 0; i < STEPS && !is_other_welcome; i++) {
+        is_other_welcome = step_child(other);
+        step(&place);
+    }
+    tap_ok(is_other_welcome && place.admitted == 2,
+           "another child, which connected before, is let in");
+    hvd_connector_destroy(first);
+    hvd_connector_destroy(other);
+    hvd_connector_destroy(second);
     close_place(&place);
 }
 
@@ -296,6 +348,7 @@ int main(void)
 {
     strangers_do_not_keep_a_child_out();
     slow_children_are_waited_for();
+    late_proofs_are_refused();
     relays_are_refused();
     lack_of_room_is_waited_for(EMFILE);
     lack_of_room_is_waited_for(ENOMEM);
