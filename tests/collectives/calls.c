@@ -159,3 +159,9 @@ uint32_t call_seed(void)
     call_broadcast(&tensor, 0, HVD_SET_GLOBAL);
     return seed;
 }
+
+uint32_t call_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}

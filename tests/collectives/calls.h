@@ -33,6 +33,10 @@ void call_set_remove(int set);
 /* Returns the seed of rank 0, which prints it, on all ranks. */
 uint32_t call_seed(void);
 
+/* Returns the next random number below 2^24. *state starts with a seed; states that are
+ * equal give the same numbers. */
+uint32_t call_random(uint32_t *state);
+
 /* Joins, and waits until all ranks have joined. */
 void call_join(void);
 

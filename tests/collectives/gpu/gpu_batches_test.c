@@ -40,7 +40,7 @@ struct item {
 
 static int rank, size;
 static void *stream;
-static unsigned random_state;
+static uint32_t random_state;
 static int sets[SETS];
 static struct item items[ITEMS];
 static float values[MOST], got[MOST * MOST_RANKS];
@@ -48,8 +48,7 @@ static float values[MOST], got[MOST * MOST_RANKS];
 /* Returns the same random number on all ranks. */
 static int random_below(int limit)
 {
-    random_state = random_state * 1664525u + 1013904223u;
-    return (int)(random_state >> 8) % limit;
+    return (int)call_random(&random_state) % limit;
 }
 
 static int first_of(int set)

@@ -60,12 +60,6 @@ static char *inputs, *outputs; /* on the device */
 static _Alignas(16) char values[ARENA], expected[ARENA], got[ARENA];
 static uint32_t shared_random, own_random; /* the same on all ranks; of this rank */
 
-static uint32_t next_random(uint32_t *random)
-{
-    *random = *random * 1664525u + 1013904223u;
-    return *random >> 8;
-}
-
 /* --- bits --- */
 
 /* Most are near 1, so that the order of additions matters; some have any bits: infinite,
@@ -75,10 +69,10 @@ static void fill(enum hvd_dtype dtype)
     size_t bytes = hvd_dtype_bytes(dtype);
 
     for (size_t at = 0; at + bytes <= ARENA; at += bytes) {
-        uint64_t bits = (uint64_t)next_random(&own_random) << 40 ^
-                        (uint64_t)next_random(&own_random) << 20 ^
-                        next_random(&own_random);
-        bool is_any = next_random(&own_random) % 64 == 0;
+        uint64_t bits = (uint64_t)call_random(&own_random) << 40 ^
+                        (uint64_t)call_random(&own_random) << 20 ^
+                        call_random(&own_random);
+        bool is_any = call_random(&own_random) % 64 == 0;
 
         if (!is_any && dtype == HVD_FLOAT32) {
             bits = (bits & 0x81ffffff) | 0x3e000000;
@@ -99,12 +93,12 @@ static void place(const struct reduction *reduction, int64_t *counts, size_t *of
     size_t at = 0, bytes = hvd_dtype_bytes(reduction->dtype);
 
     for (int i = 0; i < TENSORS; i++) {
-        uint32_t dice = next_random(&shared_random) % 8;
+        uint32_t dice = call_random(&shared_random) % 8;
 
-        at += dice < 4 ? next_random(&shared_random) % 8 : 0;
+        at += dice < 4 ? call_random(&shared_random) % 8 : 0;
         counts[i] = dice == 0   ? 0
                     : dice == 1 ? 1
-                                : 1 + next_random(&shared_random) % MOST;
+                                : 1 + call_random(&shared_random) % MOST;
         offsets[i] = at * bytes;
         at += (size_t)counts[i];
     }
