@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A GPU of this process: its context and its owners. */
+/* A GPU of this process: its context, waits for its flags, and its owners. */
 #include "collectives/gpu/module/device.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "gpu_binding/base/error.h"
@@ -55,6 +56,35 @@ int hvd_device_check_stream(const struct hvd_gpu_device *device, CUstream stream
                           "contain hvd's collectives: capture the computation alone "
                           "(torch.cuda.graph, make_graphed_callables), and start and "
                           "synchronize collectives outside of the capture");
+}
+
+struct timespec hvd_device_after(int ms)
+{
+    const long second = 1000000000;
+    struct timespec until;
+
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += ms / 1000;
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= second) {
+        until.tv_sec++;
+        until.tv_nsec -= second;
+    }
+    return until;
+}
+
+bool hvd_device_await(struct hvd_gpu_device *device, const bool *flag, bool wanted,
+                      int ms)
+{
+    struct timespec until = hvd_device_after(ms);
+
+    while (*flag != wanted) {
+        if (pthread_cond_timedwait(&device->changed, &device->lock, &until) ==
+            ETIMEDOUT) {
+            return *flag == wanted;
+        }
+    }
+    return true;
 }
 
 /* Destroys the events that are kept for reuse. */

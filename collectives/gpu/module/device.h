@@ -8,6 +8,7 @@
 #define HVD_GPU_DEVICE_H
 
 #include <pthread.h>
+#include <time.h>
 
 #include "collectives/gpu/module/kernels.h"
 #include "collectives/gpu/module/nccl.h"
@@ -120,6 +121,13 @@ struct hvd_gpu_device {
  * forbid. */
 int hvd_device_enter(struct hvd_gpu_device *device, struct hvd_error *err);
 void hvd_device_leave(struct hvd_gpu_device *device);
+
+/* Returns the time in `ms`, for waits on device->changed. */
+struct timespec hvd_device_after(int ms);
+/* Waits up to `ms` until *flag equals `wanted`; call with the lock held. Returns whether
+ * it does. */
+bool hvd_device_await(struct hvd_gpu_device *device, const bool *flag, bool wanted,
+                      int ms);
 
 /* Fails if a stream of the framework is being captured. Call between hvd_device_enter and
  * hvd_device_leave. */

@@ -5,7 +5,6 @@
  * only this thread calls NCCL, and an abort has a thread of its own: ncclCommAbort
  * releases a blocked launcher, except from ncclCommInitRank. With later versions the
  * launcher polls, and aborts its communicators itself. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -26,21 +25,6 @@ static const int look_ms = 5;
 
 /* Number of polls while the device stops: other ranks may never answer. */
 static const int last_looks = 200;
-
-static struct timespec after_ms(int ms)
-{
-    const long second = 1000000000;
-    struct timespec until;
-
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += ms / 1000;
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= second) {
-        until.tv_sec++;
-        until.tv_nsec -= second;
-    }
-    return until;
-}
 
 static void end_work(struct hvd_gpu_device *device, struct hvd_gpu_work *work, int status)
 {
@@ -163,7 +147,7 @@ static void wait_for_change(struct hvd_gpu_device *device)
     if (device->leaving == 0 || device->is_aborting) {
         pthread_cond_wait(&device->changed, &device->lock);
     } else {
-        struct timespec until = after_ms(look_ms);
+        struct timespec until = hvd_device_after(look_ms);
 
         pthread_cond_timedwait(&device->changed, &device->lock, &until);
     }
@@ -265,22 +249,6 @@ void hvd_launcher_submit(struct hvd_gpu_device *device, struct hvd_gpu_work *wor
     pthread_mutex_unlock(&device->lock);
 }
 
-/* Waits up to `ms` until *flag equals `wanted`; the lock is held. Returns whether it
- * does. */
-static bool await_flag(struct hvd_gpu_device *device, const bool *flag, bool wanted,
-                       int ms)
-{
-    struct timespec until = after_ms(ms);
-
-    while (*flag != wanted) {
-        if (pthread_cond_timedwait(&device->changed, &device->lock, &until) ==
-            ETIMEDOUT) {
-            return *flag == wanted;
-        }
-    }
-    return true;
-}
-
 static void *abort_comm(void *arg)
 {
     struct hvd_gpu_comm *comm = arg;
@@ -301,7 +269,7 @@ static void *abort_comms(void *arg)
     struct hvd_gpu_device *device = arg;
 
     pthread_mutex_lock(&device->lock);
-    await_flag(device, &device->is_busy, false, grace_ms);
+    hvd_device_await(device, &device->is_busy, false, grace_ms);
     pthread_mutex_unlock(&device->lock);
     for (struct hvd_gpu_comm *comm = device->comms; comm != NULL; comm = comm->next) {
         comm->has_aborter = hvd_comm_handle(comm) != NULL &&
@@ -360,12 +328,12 @@ bool hvd_launcher_stop(struct hvd_gpu_device *device, int timeout_ms)
     pthread_mutex_lock(&device->lock);
     device->must_stop = true;
     pthread_cond_broadcast(&device->changed);
-    stopped = await_flag(device, &device->has_stopped, true, timeout_ms);
+    stopped = hvd_device_await(device, &device->has_stopped, true, timeout_ms);
     if (stopped) {
         const int64_t left_ns = end_ns - hvd_clock_ns();
 
-        stopped = await_flag(device, &device->is_freeing, false,
-                             left_ns > 0 ? (int)(left_ns / 1000000) : 0);
+        stopped = hvd_device_await(device, &device->is_freeing, false,
+                                   left_ns > 0 ? (int)(left_ns / 1000000) : 0);
     }
     pthread_mutex_unlock(&device->lock);
     end_thread(device->launcher, stopped);
