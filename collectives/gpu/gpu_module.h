@@ -24,7 +24,7 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 10
+#define HVD_GPU_MODULE_VERSION 11
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
@@ -312,6 +312,13 @@ struct hvd_gpu_module {
                  size_t bytes, void **out, struct hvd_error *err);
     void (*free)(struct hvd_gpu_device *device, enum hvd_gpu_memory_kind memory_kind,
                  void *memory);
+
+    /* Like free, but by a thread: free waits for all work of the device, perhaps for that
+     * which waits for a rank that has died. await_retired waits for this thread; returns
+     * false if it does not end within timeout_ms. stop waits for it, too. Any thread. */
+    void (*retire)(struct hvd_gpu_device *device, enum hvd_gpu_memory_kind memory_kind,
+                   void *memory);
+    bool (*await_retired)(struct hvd_gpu_device *device, int timeout_ms);
 
     /* Copies on a stream of the framework. Any thread. */
     int (*copy)(struct hvd_gpu_device *device, void *to, const void *from, size_t bytes,

@@ -12,6 +12,10 @@
 /* The smallest buffer. */
 static const size_t least_bytes = 64 << 10;
 
+/* How long to wait until memory is freed: a rank that dies must not hold up the others
+ * for longer. */
+static const int free_ms = 3000;
+
 /* The shortest time between two requests to the framework to free memory. */
 static const int64_t ask_ns = 10000000000;
 
@@ -115,11 +119,12 @@ static int make_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memor
 {
     struct hvd_gpu_buffer *buffer = calloc(1, sizeof(*buffer));
     void *memory = NULL;
-    int status =
-        buffer == NULL
-            ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for a GPU buffer")
-            : pool->module->alloc(pool->device, memory_kind, bytes, &memory, err);
+    int status;
 
+    if (buffer == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for a GPU buffer");
+    }
+    status = pool->module->alloc(pool->device, memory_kind, bytes, &memory, err);
     if (status != 0) {
         free(buffer);
         return status;
@@ -155,23 +160,40 @@ static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
     return taken;
 }
 
+/* Lets the module free a list of buffers, and waits for that. If it is stuck, only the
+ * first caller waits. */
+static void retire_buffers(struct hvd_gpu_pool *pool, struct hvd_gpu_buffer *buffer)
+{
+    const struct hvd_gpu_module *module = pool->module;
+    bool is_stuck =
+        atomic_load(&pool->frees_late) && !module->await_retired(pool->device, 0);
+
+    while (buffer != NULL) {
+        struct hvd_gpu_buffer *next = buffer->next;
+
+        module->retire(pool->device, buffer->memory_kind, buffer->memory);
+        module->event_destroy(buffer->last_use);
+        free(buffer);
+        buffer = next;
+    }
+    atomic_store(&pool->frees_late,
+                 !module->await_retired(pool->device, is_stuck ? 0 : free_ms));
+}
+
 /* When memory is short: returns unused buffers to the device and tries again. Asks for
  * `bytes` bytes only, not for a rounded size.
  *
- * Freeing device memory may wait for all work launched on the device. This work always
- * ends: a batch that may launch waits only for batches that all ranks can launch before
- * it. */
+ * Freeing device memory may wait for all work launched on the device. This work ends,
+ * because a batch that may launch waits only for batches that all ranks can launch before
+ * it, unless a rank dies: only this thread may learn of that. */
 static int make_from_rest(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
                           size_t bytes, struct hvd_gpu_buffer **out,
                           struct hvd_error *err)
 {
     struct hvd_gpu_buffer *idle = take_idle(pool, memory_kind);
 
-    while (idle != NULL) {
-        struct hvd_gpu_buffer *next = idle->next;
-
-        free_buffer(idle);
-        idle = next;
+    if (idle != NULL) {
+        retire_buffers(pool, idle);
     }
     return make_buffer(pool, memory_kind, bytes, out, err);
 }
@@ -317,10 +339,12 @@ int hvd_gpu_mark_create(struct hvd_gpu_pool *pool, struct hvd_gpu_mark **out,
                         struct hvd_error *err)
 {
     struct hvd_gpu_mark *mark = calloc(1, sizeof(*mark));
-    int status = mark == NULL
-                     ? hvd_fail(err, HVD_ERR_NOMEM, "no memory for an event")
-                     : pool->module->event_create(pool->device, &mark->event, err);
+    int status;
 
+    if (mark == NULL) {
+        return hvd_fail(err, HVD_ERR_NOMEM, "no memory for an event");
+    }
+    status = pool->module->event_create(pool->device, &mark->event, err);
     if (status != 0) {
         free(mark);
         return status;

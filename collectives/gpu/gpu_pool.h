@@ -2,7 +2,8 @@
 /* A pool of memory buffers of an open GPU, and marks: points in its streams.
  *
  * Freeing device memory waits for the device, so buffers are kept for reuse until the
- * pool is destroyed or memory is short. Any thread. */
+ * pool is destroyed or memory is short; then a thread of the module frees them. Any
+ * thread. */
 #ifndef HVD_GPU_POOL_H
 #define HVD_GPU_POOL_H
 
@@ -24,6 +25,7 @@ struct hvd_gpu_pool {
     pthread_mutex_t lock;
     struct hvd_gpu_buffer *idle; /* lock */
     _Atomic bool has_said_full;
+    _Atomic bool frees_late; /* memory was not freed within the time for it */
     _Atomic bool is_short; /* pinned host memory was taken instead of device memory */
     /* the framework has freed device memory: use it instead of pinned memory */
     _Atomic bool is_tried_again;

@@ -60,6 +60,13 @@ struct hvd_gpu_event {
     _Atomic uint64_t waiters[HVD_GPU_EVENT_WAITERS];
 };
 
+/* Memory to free. */
+struct hvd_gpu_memory {
+    struct hvd_gpu_memory *next;
+    enum hvd_gpu_memory_kind memory_kind;
+    void *address;
+};
+
 struct hvd_gpu_device {
     _Atomic int owners; /* the caller of hvd_device_open, the events and the timings */
     const struct hvd_cuda *cuda;
@@ -92,10 +99,11 @@ struct hvd_gpu_device {
     struct hvd_gpu_comm *comms; /* lock */
     int leaving; /* lock; number of communicators that are leaving */
     int looks; /* lock; number of communicators with wants_look */
-    /* lock; see hvd_device_retire */
+    /* lock; see hvd_device_retire and hvd_memory_retire */
     struct hvd_gpu_window *retired;
     struct hvd_gpu_inbox *retired_inboxes;
-    bool is_freeing; /* lock; a thread frees that memory */
+    struct hvd_gpu_memory *retired_memory;
+    bool is_freeing; /* lock; a thread frees these three */
     /* launcher; status of the first work that failed; later work is refused */
     int failed;
     struct hvd_error failure;
@@ -208,6 +216,13 @@ bool hvd_comm_leave(struct hvd_gpu_comm *comm);
  * as long as all work of the device. */
 void hvd_device_retire(struct hvd_gpu_device *device, struct hvd_gpu_window *windows,
                        struct hvd_gpu_inbox *inbox);
+
+/* retired.c. Any thread; see struct hvd_gpu_module. */
+void hvd_memory_free(struct hvd_gpu_device *device, enum hvd_gpu_memory_kind memory_kind,
+                     void *address);
+void hvd_memory_retire(struct hvd_gpu_device *device,
+                       enum hvd_gpu_memory_kind memory_kind, void *address);
+bool hvd_memory_await(struct hvd_gpu_device *device, int timeout_ms);
 
 /* retired.c. Frees a window that is in no list. */
 void hvd_window_free(struct hvd_gpu_device *device, struct hvd_gpu_window *window);

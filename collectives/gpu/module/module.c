@@ -91,21 +91,6 @@ static int alloc_memory(struct hvd_gpu_device *device,
     return status;
 }
 
-static void free_memory(struct hvd_gpu_device *device,
-                        enum hvd_gpu_memory_kind memory_kind, void *memory)
-{
-    bool entered = hvd_device_enter(device, NULL) == 0;
-
-    if (memory_kind == HVD_GPU_HOST_MEMORY) {
-        device->cuda->host_free(memory);
-    } else {
-        device->cuda->mem_free((CUdeviceptr)(uintptr_t)memory);
-    }
-    if (entered) {
-        hvd_device_leave(device);
-    }
-}
-
 static int copy_on(struct hvd_gpu_device *device, void *to, const void *from,
                    size_t bytes, void *stream, struct hvd_error *err)
 {
@@ -154,7 +139,9 @@ const struct hvd_gpu_module hvd_gpu_module = {
     .enter = enter_device,
     .leave = hvd_device_leave,
     .alloc = alloc_memory,
-    .free = free_memory,
+    .free = hvd_memory_free,
+    .retire = hvd_memory_retire,
+    .await_retired = hvd_memory_await,
     .copy = copy_on,
     .identify = hvd_comm_identify,
     .link = hvd_links_between,

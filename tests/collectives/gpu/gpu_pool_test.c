@@ -5,6 +5,7 @@
 
 #include <dlfcn.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <time.h>
 
@@ -18,10 +19,12 @@ enum {
 };
 
 static const struct hvd_gpu_module *module;
+static struct hvd_gpu_device *device;
 static struct hvd_gpu_pool *pool;
 static void *stream, *other;
 static sem_t gate; /* a stream waits for it */
 static int values[COUNT];
+static atomic_bool is_stuck; /* a stream waits until it is false */
 
 static void ignore(void *context)
 {
@@ -31,6 +34,18 @@ static void ignore(void *context)
 static void stand(void *argument)
 {
     sem_wait(argument);
+}
+
+/* Gives up after 60 s, for a caller that waits for the stream although it must not. */
+static void stand_stuck(void *argument)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+
+    for (int left_ms = 60000; atomic_load(&is_stuck) && left_ms > 0; left_ms--) {
+        nanosleep(&moment, NULL);
+    }
+    atomic_store(&is_stuck, false);
+    (void)argument;
 }
 
 static void close_gate(void *at)
@@ -204,6 +219,19 @@ static bool is_near(size_t bytes, enum hvd_gpu_memory_kind memory_kind)
     return is_there;
 }
 
+/* Whether unused memory is freed for a new buffer, late if the machine is busy. */
+static bool is_freed_for(size_t bytes)
+{
+    struct hvd_gpu_buffer *room = NULL;
+    int status = hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, bytes, &room, NULL);
+
+    if (status != 0 && module->await_retired(device, 60000)) {
+        status = hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, bytes, &room, NULL);
+    }
+    hvd_gpu_buffer_drop(room);
+    return status == 0;
+}
+
 /* The device has no free memory but a large buffer, which is in use at first and then
  * unused. */
 static void test_full(void)
@@ -220,8 +248,7 @@ static void test_full(void)
     use(large, stream);
     drop(large);
     gpu_finish(stream);
-    tap_ok(is_near(20 * BYTES, HVD_GPU_DEVICE_MEMORY),
-           "unused memory is freed for a new buffer");
+    tap_ok(is_freed_for(20 * BYTES), "unused memory is freed for a new buffer");
     tap_ok(hvd_gpu_buffer_take_near(pool, 400 * BYTES, &room, &err) < 0 &&
                strstr(err.text, "not enough pinned host memory either") != NULL,
            "device and host are full: %s", err.text);
@@ -231,6 +258,29 @@ static void test_full(void)
     fake_gpu_limit(0, 0);
     tap_ok(is_near(400 * BYTES, HVD_GPU_DEVICE_MEMORY),
            "device memory is used again when there is some");
+}
+
+/* Memory is short, and the device has work that does not end, as if it waited for a rank
+ * that has died: freeing unused memory would wait for it. */
+static void test_stuck(void)
+{
+    struct hvd_gpu_buffer *unused[] = {take(HVD_GPU_DEVICE_MEMORY, 50 * BYTES),
+                                       take(HVD_GPU_DEVICE_MEMORY, 50 * BYTES)};
+    bool is_there = true;
+
+    atomic_store(&is_stuck, true);
+    fake_gpu_enqueue(other, stand_stuck, NULL);
+    fake_gpu_limit(1, 0);
+    for (int i = 0; i < 2 && is_there; i++) { /* waits only once */
+        drop(unused[i]);
+        is_there = is_near(100 * BYTES, HVD_GPU_HOST_MEMORY);
+    }
+    tap_ok(is_there && atomic_load(&is_stuck),
+           "if memory cannot be freed because the device is stuck, the caller goes on");
+    atomic_store(&is_stuck, false);
+    gpu_finish(other);
+    tap_ok(is_freed_for(40 * BYTES), "it is freed later");
+    fake_gpu_limit(0, 0);
 }
 
 /* Makes the k-th call fail, for each k. The error names the failed function, and the
@@ -271,7 +321,6 @@ static bool load(const char *path)
 int main(int argc, char **argv)
 {
     const struct hvd_gpu_opening opening = {.wake = ignore};
-    struct hvd_gpu_device *device = NULL;
     struct hvd_error err = {0};
     struct fake_live before, after;
     char *copies;
@@ -291,6 +340,7 @@ int main(int argc, char **argv)
     test_data(copies);
     test_steady();
     test_full();
+    test_stuck();
     test_faults();
     module->stop(device, 5000);
     hvd_refcount_drop(&pool->refcount);

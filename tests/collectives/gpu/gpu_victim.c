@@ -8,6 +8,9 @@
  *                                          in pieces
  *   gpu_victim RANK pair:[FUNCTION:]CALL   the same, while hvd measures whether to pack
  *                                          two tensors
+ *   gpu_victim RANK full                   the same as the first, while the memory of
+ *                                          all ranks is full and they gather another
+ *                                          tensor
  * The other ranks print the errors they get, in the format of victim.c, and that their
  * own stream, which waits for the collective, continues. With "connect" they also print
  * whether shutdown leaves a thread or any GPU object; with CALL, whether the library has
@@ -32,6 +35,7 @@ enum {
 static void *stream, *memory;
 static int dimensions; /* dimensions of the tensors: 0, or 1 with COUNT elements */
 static bool has_pair; /* use two tensors of half the size */
+static bool is_full; /* the device gets full */
 
 static int count_entries(const char *path)
 {
@@ -75,6 +79,34 @@ static int allreduce(const char *name, struct hvd_error *err)
     int status = start(name, &request, err);
 
     return survivor_wait(status, request, err);
+}
+
+/* Starts to gather `rows` rows of each rank into memory of the library. */
+static int start_gather(int64_t rows, struct hvd_request **request)
+{
+    struct hvd_tensor tensor =
+        gpu_tensor("gathered", HVD_FLOAT64, &rows, 1, memory, NULL, stream);
+    struct hvd_error err = {0};
+
+    return hvd_allgather_start(&tensor, 1, 0, request, &err);
+}
+
+/* Leaves the library with device memory that no batch uses. */
+static bool leave_unused(void)
+{
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    bool is_good = start_gather(COUNT / 8, &request) == 0 && hvd_wait(request, &err) == 0;
+
+    hvd_request_free(request);
+    return is_good;
+}
+
+/* Starts to gather more than before, on a device without memory for that. */
+static void start_on_full(struct hvd_request **request)
+{
+    fake_gpu_limit(1, 0);
+    start_gather(COUNT, request);
 }
 
 static bool is_left_alone(void)
@@ -140,11 +172,14 @@ static void await_others(void)
 /* Dies with a collective that is launched on the host, but never begins on the device. */
 static void die(void)
 {
-    struct hvd_request *request = NULL;
+    struct hvd_request *request = NULL, *more = NULL;
     struct hvd_error err = {0};
 
     fake_gpu_enqueue(stream, sleep_long, NULL);
     if (start("pending", &request, &err) == 0) {
+        if (is_full) {
+            start_on_full(&more);
+        }
         hvd_wait_on(request, stream, -1, &err);
     }
     await_others();
@@ -221,13 +256,17 @@ int main(int argc, char **argv)
     bool connects = argc > 2 && strcmp(argv[2], "connect") == 0;
     bool pairs = argc > 2 && strncmp(argv[2], "pair:", 5) == 0;
     const char *function = NULL;
-    long call = argc > 2 && !connects ? split(argv[2] + (pairs ? 5 : 0), &function) : 0;
+    long call = 0;
     struct fake_live before;
-    struct hvd_request *request = NULL;
+    struct hvd_request *request = NULL, *more = NULL;
     struct hvd_error err = {0};
     double begin;
     int rank, threads, status;
 
+    is_full = argc > 2 && strcmp(argv[2], "full") == 0;
+    if (argc > 2 && !connects && !is_full) {
+        call = split(argv[2] + (pairs ? 5 : 0), &function);
+    }
     if (!gpu_open()) {
         return 1;
     }
@@ -237,6 +276,9 @@ int main(int argc, char **argv)
     fake_gpu_live(&before);
     threads = await_threads(1 + before.streams);
     rank = survivor_init();
+    if (is_full && !leave_unused()) {
+        return 1;
+    }
     status = connects ? 0 : allreduce("life", &err);
     begin = survivor_now();
     has_pair = pairs;
@@ -248,6 +290,9 @@ int main(int argc, char **argv)
     if (status == 0) {
         status = start("pending", &request, &err);
     }
+    if (status == 0 && is_full) {
+        start_on_full(&more);
+    }
     if (status == 0) {
         status = hvd_wait_on(request, stream, -1, &err);
     }
@@ -258,6 +303,7 @@ int main(int argc, char **argv)
     }
     survivor_pending(begin, status, &err);
     hvd_request_free(request);
+    hvd_request_free(more);
     if (call > 0 && is_left_alone()) {
         printf("alone %d: its tensor\n", rank);
     }

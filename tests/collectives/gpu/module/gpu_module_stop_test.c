@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A stuck GPU holds up neither the launcher when a process set with windows is removed,
- * nor libhvd when it gives up a window or an inbox, nor the end of a job for longer if
- * more sets have windows. Usage: gpu_module_stop_test MODULE, on the stand-in with NCCL
- * 2.27. */
+ * nor libhvd when it gives up a window, an inbox or memory, nor the end of a job for
+ * longer if more sets have windows. Usage: gpu_module_stop_test MODULE, on the stand-in
+ * with NCCL 2.27. */
 #include <stdatomic.h>
 #include <string.h>
 
@@ -143,15 +143,20 @@ static void libhvd_goes_on(void)
     struct hvd_gpu_comm *comm;
     struct hvd_gpu_window *window = NULL;
     struct hvd_gpu_inbox *inbox = NULL;
+    void *memory = NULL;
 
     if (!tap_ok(begin_stuck(&stuck) && open_set(pass, &comm, &window) &&
-                    pass_module->inbox_create(comm, 1 << 20, &inbox, &pass->err) == 0,
-                "a process set has a window and an inbox (%s)", pass->err.text)) {
+                    pass_module->inbox_create(comm, 1 << 20, &inbox, &pass->err) == 0 &&
+                    pass_module->alloc(pass->device, HVD_GPU_DEVICE_MEMORY, 1 << 20,
+                                       &memory, &pass->err) == 0,
+                "a process set has a window, an inbox and memory (%s)", pass->err.text)) {
         return;
     }
     pass_module->window_destroy(window);
     pass_module->inbox_destroy(inbox);
-    tap_ok(atomic_load(&is_stuck), "libhvd gives them up without waiting for the GPU");
+    pass_module->retire(pass->device, HVD_GPU_DEVICE_MEMORY, memory);
+    tap_ok(!pass_module->await_retired(pass->device, 1) && atomic_load(&is_stuck),
+           "libhvd gives them up without waiting for the GPU");
     end_stuck(&stuck);
     tap_ok(!pass_has_left(), "they are free when the device stops");
 }
