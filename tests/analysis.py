@@ -18,8 +18,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Neither jobs nor daemons load benchmarks.
-_LEFT_OUT = ('tests/', 'contrib/bench/', 'build', 'gpu_binding/base/error.c')
+_LEFT_OUT = ('tests/', 'build', 'gpu_binding/base/error.c')
 
 _FIRST = ROOT / 'tests' / 'analysis.h'
 

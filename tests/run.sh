@@ -18,7 +18,7 @@ sanitizers, and with TensorFlow, Keras, MXNet, JAX, Ray, Spark and the current P
 
   format      layout of the sources (clang-format), scripts (shellcheck)
   clang       compiles with clang; warnings are errors there and in the plain build with gcc
-  analysis    cppcheck, gcc -fanalyzer and clang-tidy find nothing in the installed sources
+  analysis    cppcheck, gcc -fanalyzer and clang-tidy find nothing in all sources but those of tests
   sanitized   unit and processes again, under AddressSanitizer and UndefinedBehaviorSanitizer, without
               long tests whose code other tests cover
   threads     tests with several threads, under ThreadSanitizer

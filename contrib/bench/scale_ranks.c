@@ -294,7 +294,7 @@ static int agree_only(struct usage *usage, struct hvd_error *err)
         }
         for (int i = 0; i < TENSORS && status == 0; i++) {
             struct hvd_tensor tensor = empty;
-            char name[16];
+            char name[24];
 
             snprintf(name, sizeof(name), "empty %d", i);
             tensor.name = name;

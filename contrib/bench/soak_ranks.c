@@ -28,6 +28,7 @@ enum {
     ELEMENTS = 13143, /* of all gradients */
     MANY = 40000, /* elements of the large buffers */
     RARELY = 50, /* steps between two changes of process sets */
+    JOIN_PERIOD = 10 * RARELY, /* steps between two joins */
     WARM_PART = 10,
     SLACK_KIB = 1024, /* growth of the memory that is not a leak */
     FEW_STEPS = 2000, /* fewer do not tell growth from a start */
@@ -85,7 +86,7 @@ static void finish(int status, struct hvd_request **request, struct hvd_error *e
 /* A small number, so that sums are exact. */
 static int32_t value_of(int rank, int64_t i)
 {
-    return (int32_t)((i * 7 + soak.step * 5 + rank * 3) % 101);
+    return (int32_t)((i * 7 + soak.step * 5 + (int64_t)rank * 3) % 101);
 }
 
 static int64_t sum_of(int64_t i)
@@ -194,7 +195,7 @@ static void broadcast(void)
 /* Rows that this rank gives to an allgather; some ranks give none. */
 static int64_t rows_of(int rank)
 {
-    return (soak.step + rank * 7) % 11 * 40;
+    return (soak.step + (int64_t)rank * 7) % 11 * 40;
 }
 
 static void gather(void)
@@ -241,7 +242,7 @@ static void scatter_sums(void)
 /* Rows that a rank sends to each other rank. */
 static int32_t split_of(int from, int to)
 {
-    return (int32_t)((soak.step + from * 5 + to * 3) % 9 * 20);
+    return (int32_t)((soak.step + (int64_t)from * 5 + (int64_t)to * 3) % 9 * 20);
 }
 
 static int64_t split_begin(int from, int to)
@@ -258,7 +259,7 @@ static void exchange(void)
 {
     const int64_t count = split_begin(soak.rank, soak.size);
     struct hvd_tensor tensor = tensor_of("exchange", &count);
-    int32_t *splits = calloc((size_t)soak.size, sizeof(*splits));
+    int32_t *splits = calloc((size_t)(soak.size > 0 ? soak.size : 1), sizeof(*splits));
     struct hvd_request *request = NULL;
     struct hvd_error err = {0};
     int64_t at = 0;
@@ -365,7 +366,7 @@ static void do_step(void)
     if (soak.step % RARELY == RARELY - 1 && soak.size > 1) {
         use_set();
     }
-    if (soak.step % (10 * RARELY) == 10 * RARELY - 2) {
+    if (soak.step % JOIN_PERIOD == JOIN_PERIOD - 2) {
         join();
     }
     hvd_count_step();

@@ -428,7 +428,7 @@ void bench_limit_sum(struct bench_limit *limit, const struct bench_limit_plan *p
 /* Fills the plans for a sum with an exchange. */
 static int exchange_plans(size_t bytes, struct bench_limit_plan *plans)
 {
-    static const size_t chunks[] = {64 * 1024, 128 * 1024, 256 * 1024, 512 * 1024,
+    static const size_t chunks[] = {64 << 10, 128 << 10, 256 << 10, 512 << 10,
                                     EXCHANGE_SLOT_BYTES};
     int count = 0;
 
@@ -444,9 +444,9 @@ static int exchange_plans(size_t bytes, struct bench_limit_plan *plans)
 int bench_limit_plans(const struct bench_limit *limit, size_t bytes,
                       struct bench_limit_plan plans[BENCH_LIMIT_PLANS])
 {
-    static const size_t chunks[] = {64 * 1024, 128 * 1024, 256 * 1024};
-    const size_t few_parts = 8 * 1024, leaves_caches = 1 << 20;
-    int count = 0;
+    static const size_t chunks[] = {64 << 10, 128 << 10, 256 << 10};
+    const size_t few_parts = 8 << 10, leaves_caches = 1 << 20;
+    int ways_out = bytes >= leaves_caches ? 2 : 1, count = 0;
 
     if (limit->exchange != NULL) {
         return exchange_plans(bytes, plans);
@@ -455,7 +455,7 @@ int bench_limit_plans(const struct bench_limit *limit, size_t bytes,
         plans[count++] = (struct bench_limit_plan){.way = BENCH_LIMIT_LINES};
     }
     for (size_t i = 0; i < sizeof(chunks) / sizeof(chunks[0]); i++) {
-        for (int streams = 0; streams <= (bytes >= leaves_caches); streams++) {
+        for (int streams = 0; streams < ways_out; streams++) {
             plans[count++] =
                 (struct bench_limit_plan){BENCH_LIMIT_FULL, chunks[i], streams != 0};
             if (bytes >= few_parts) {

@@ -142,7 +142,7 @@ void bench_limit_run(struct bench_limit *limit, const struct bench_work *work,
 
 static int calls_of(const struct bench_work *work)
 {
-    return work->bytes < 64 * 1024 ? 500 : work->bytes < 4 << 20 ? 20 : 2;
+    return work->bytes < 64 << 10 ? 500 : work->bytes < 4 << 20 ? 20 : 2;
 }
 
 int bench_limit_choose(struct bench_limit *limit, const struct bench_work *work,

@@ -31,7 +31,7 @@ struct race {
 
 static double *times_of(const struct race *race, int contender)
 {
-    return race->times + contender * race->field->options->blocks;
+    return race->times + (size_t)contender * (size_t)race->field->options->blocks;
 }
 
 /* Runs a block. *seconds: how long it took on the slowest rank. */
@@ -242,7 +242,8 @@ int bench_measure(struct bench_field *field, struct bench_work *work,
     struct race race = {.field = field, .work = work, .rows = rows};
     int status;
 
-    race.times = calloc((size_t)(field->count * field->options->blocks), sizeof(double));
+    race.times =
+        calloc((size_t)field->count * (size_t)field->options->blocks, sizeof(double));
     if (race.times == NULL) {
         return hvd_fail(err, HVD_ERR_NOMEM, "out of memory");
     }

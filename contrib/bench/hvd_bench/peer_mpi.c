@@ -2,6 +2,7 @@
 /* The peer "mpi": loads the module that uses MPI. */
 #include "contrib/bench/hvd_bench/peer_mpi.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -130,13 +131,15 @@ int bench_mpi_create(const struct bench_job *job, const char *program,
         status = hvd_fail(err, HVD_ERR_UNSUPPORTED, "%s", mpi->reason.text);
     }
     status = bench_job_agree(status, err);
-    if (status == 0) {
-        status = bench_job_agree(mpi->module->join(job->rank, job->size, err), err);
-    }
     if (status < 0) {
         free(out->self);
         return status;
     }
+    assert(mpi != NULL); /* or the ranks would have agreed on an error */
     ((struct peer *)out->self)->module = mpi->module;
-    return 0;
+    status = bench_job_agree(mpi->module->join(job->rank, job->size, err), err);
+    if (status < 0) {
+        free(out->self);
+    }
+    return status;
 }

@@ -97,7 +97,7 @@ static int measure_size(struct sweep *sweep, int64_t wanted,
 {
     struct bench_work *work = calloc(1, sizeof(*work));
     struct bench_row rows[BENCH_MOST_CONTENDERS];
-    int numbers[BENCH_MOST_ALTERNATIVES];
+    int numbers[BENCH_MOST_ALTERNATIVES] = {0};
     int status;
 
     if (work == NULL) {

@@ -97,7 +97,7 @@ static void add_vgg16(struct layers *layers)
             in = widths[stage];
         }
     }
-    add_linear(layers, 512 * 49, 4096, 1);
+    add_linear(layers, in * 7 * 7, 4096, 1);
     add_linear(layers, 4096, 4096, 1);
     add_linear(layers, 4096, 1000, 1);
 }

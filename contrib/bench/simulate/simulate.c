@@ -106,7 +106,7 @@ static int print_tables(struct hvd_error *err)
     }
     printf("\n| an allreduce of bytes, us | 2 nodes | 8 | 32 | 128 | 512 | 1,024 |\n"
            "|---|---|---|---|---|---|---|");
-    for (size_t i = 0; i < 4 * 6 && status == 0; i++) {
+    for (int i = 0; i < 4 * 6 && status == 0; i++) {
         options.machine.nodes = nodes[i % 6];
         status = simulate_allreduce(&options.machine, sizes[i / 6], false, &result, err);
         if (status == 0 && i % 6 == 0) {
