@@ -19,7 +19,7 @@ struct client {
     struct hvd_channel *channel; /* NULL for a stranger */
 };
 
-static void serve_all(struct service *service)
+static void serve_all(struct hvd_service *service)
 {
     int64_t again_ms;
 
@@ -27,12 +27,13 @@ static void serve_all(struct service *service)
         serve_connection(service, &service->connections[i]);
     }
     remove_dead(service);
-    if (act_on_roster(service, &again_ms) != 0) {
+    if (hvd_service_act(service, &again_ms) != 0) {
         fuzz_fail("the service continues");
     }
 }
 
-static void connect_client(struct service *service, struct client *client, bool has_key)
+static void connect_client(struct hvd_service *service, struct client *client,
+                           bool has_key)
 {
     int ends[2];
 
@@ -84,7 +85,7 @@ static void send_join(const struct client *client, struct fuzz_input *input)
 }
 
 /* Sends one of the launcher's orders. Orders may come in any sequence. */
-static void order(struct service *service, struct fuzz_input *input)
+static void order(struct hvd_service *service, struct fuzz_input *input)
 {
     static const char *const words[] = {"expect 2 without", "leave", "stay", "ended 1"};
     const uint8_t what = fuzz_byte(input);
@@ -123,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                                                              .timeout_ms = 1000,
                                                              .reset_limit = -1},
                                                    .events = -1};
-    struct service service;
+    struct hvd_service service;
     struct fuzz_input input = {data, size};
     struct client clients[CLIENTS];
 
