@@ -20,7 +20,7 @@ static const int hang_ms = 15000;
 /* How often to ask again if the connection breaks, and how long to try to reach the
  * service then: if it does not listen any more, it has ended. */
 static const int most_repeats = 3;
-static const int repeat_ms = 2000;
+static const int repeat_ms = 10000;
 
 /* --- the question --- */
 

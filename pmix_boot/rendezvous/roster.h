@@ -12,7 +12,8 @@
  *   one that waited is gone,   those that wait get an error that names it, and so does
  *   another has ended, or      each of the others when it joins
  *   the time is up
- * A rank whose connection was reset has a second to join again before it counts as gone.
+ * A rank whose connection was reset has HVD_ROSTER_RETURN_MS to join again before it
+ * counts as gone.
  * A rank that has its answer and joins again begins a new round.
  *
  * --- An elastic job ---
@@ -183,7 +184,7 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host,
                       int64_t now_ms);
 
 /* Like hvd_roster_remove, for a member whose connection was reset: a rank of a static job
- * has a second to join again. */
+ * has HVD_ROSTER_RETURN_MS to join again. */
 int hvd_roster_lose(struct hvd_roster *roster, int id, const char *host, int64_t now_ms);
 
 /* Records the host of a rank of a static job, for errors that name the rank. Returns 0,

@@ -5,9 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a rank whose connection was reset may take to join again. */
-static const int64_t return_ms = 1000;
-
 enum place {
     AWAITED,
     HERE,
@@ -176,7 +173,7 @@ bool hvd_roster_round_lose(struct hvd_roster_round *round, int index, const char
     round->here--;
     round->awaited++;
     round->lost = index;
-    round->return_ms = now_ms + return_ms;
+    round->return_ms = now_ms + HVD_ROSTER_RETURN_MS;
     fail_left(round, index, host, &round->loss);
     return true;
 }

@@ -14,6 +14,12 @@
 /* More ranks than this are taken for a mistake. */
 #define HVD_ROSTER_MOST_RANKS (1 << 20)
 
+enum {
+    /* How long a rank whose connection was reset may take to join again, as on a busy or
+     * swapping node. If its process has ended, the launcher reports that sooner. */
+    HVD_ROSTER_RETURN_MS = 30000,
+};
+
 /* A member's data when it joins; borrowed for the call, not trusted. */
 struct hvd_roster_join {
     /* the number that the launcher gave the process: its rank in a static job */
@@ -70,8 +76,8 @@ int hvd_roster_round_join(struct hvd_roster_round *round,
                           struct hvd_roster_failure *failure);
 
 /* The connection of the rank with this index, which was here, was reset: awaits the rank
- * again, for a second. Returns false if the round awaits another such rank already, or
- * has failed. */
+ * again, for HVD_ROSTER_RETURN_MS. Returns false if the round awaits another such rank
+ * already, or has failed. */
 bool hvd_roster_round_lose(struct hvd_roster_round *round, int index, const char *host,
                            int64_t now_ms);
 

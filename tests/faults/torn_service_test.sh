@@ -39,16 +39,16 @@ trained='^slot [0-9]+: rank [0-9]+ of [0-9]+, steps 20, value 20, '
 
 for rank in 0 1; do
     resets "static job: rank $rank asks again after each reset, and all ranks start" 3 "$boots" "$(seq 1 12)" \
-        "$serve" "$service" 3 sh -c "$victim" sh "$rank" NUMBER "$client" show 20
+        "$serve" "$service" 3 sh -c "$victim" sh "$rank" NUMBER "$client" show 200
 done
 printf '#!/bin/sh\nexport LD_PRELOAD=%s HVD_TEST_TORN_RESET="$HVD_TEST_SERVICE_RESET"\nexec %s "$@"\n' \
     "$torn" "$service" >"$work/service"
 chmod a+x "$work/service"
 resets 'static job: the service resets a connection, and all ranks start' 3 "$boots" "$(seq 1 4 41)" \
-    env HVD_TEST_SERVICE_RESET=NUMBER "$serve" "$work/service" 3 "$client" show 20
+    env HVD_TEST_SERVICE_RESET=NUMBER "$serve" "$work/service" 3 "$client" show 200
 
 # Under hvdrun, all processes have torn sockets: hvdrun, its service and the ranks.
-succeeds 'static job under hvdrun: all ranks start' env LD_PRELOAD="$torn" "$hvdrun" -np 4 "$client" show 20
+succeeds 'static job under hvdrun: all ranks start' env LD_PRELOAD="$torn" "$hvdrun" -np 4 "$client" show 200
 counts 'and all have the right cards' 4 "$boots"
 succeeds 'elastic job under hvdrun: the job succeeds' env LD_PRELOAD="$torn" "$hvdrun" -np 3 --min-np 1 "$trainer" 20
 counts 'and all ranks have done all steps' 3 "$trained"
