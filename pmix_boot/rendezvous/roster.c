@@ -38,6 +38,15 @@ static int add_slot(struct hvd_roster_slots *slots, const struct hvd_roster_slot
     return 0;
 }
 
+static void remove_slot(struct hvd_roster_slots *slots, int slot)
+{
+    int at = find_slot(slots, slot);
+
+    if (at >= 0) {
+        slots->all[at] = slots->all[--slots->count];
+    }
+}
+
 static bool is_leaving(const struct hvd_roster *roster, const struct hvd_member *member)
 {
     return find_slot(&roster->leaving, member->slot) >= 0;
@@ -219,6 +228,7 @@ void hvd_roster_finish(struct hvd_roster *roster)
     free(roster->ids);
     free(roster->hosts.host);
     free(roster->ended.all);
+    free(roster->lost.all);
     free(roster->leaving.all);
     *roster = (struct hvd_roster){0};
 }
@@ -287,6 +297,7 @@ int hvd_roster_join(struct hvd_roster *roster, int id, const struct hvd_roster_j
     if (status == 0) {
         member->slot = join->slot;
         member->state = HVD_MEMBER_WAITING;
+        remove_slot(&roster->lost, join->slot);
     }
     return status;
 }
@@ -313,16 +324,15 @@ void hvd_roster_ready(struct hvd_roster *roster, int id)
     roster->had_state = true;
 }
 
-int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64_t now_ms)
+static int remove_member(struct hvd_roster *roster, struct hvd_member *member,
+                         const char *host, int64_t now_ms)
 {
-    struct hvd_member *member = hvd_roster_find(roster, id);
     int rank = member->state == HVD_MEMBER_RUNNING ? member->rank : -1;
 
     if (member->round != NULL) {
         hvd_roster_round_leave(member->round, member->rank, host);
     }
     roster->lost_ms = rank >= 0 ? now_ms : roster->lost_ms;
-    roster->gone += roster->generation == 0;
     *member = roster->members[--roster->count];
     if (roster->waiting_since_ms >= 0) {
         /* the situation has changed, so the time limit starts again */
@@ -331,15 +341,27 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64
     return rank;
 }
 
+int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64_t now_ms)
+{
+    roster->gone += roster->generation == 0;
+    return remove_member(roster, hvd_roster_find(roster, id), host, now_ms);
+}
+
 int hvd_roster_lose(struct hvd_roster *roster, int id, const char *host, int64_t now_ms)
 {
     struct hvd_member *member = hvd_roster_find(roster, id);
+    const struct hvd_roster_slot lost = {.number = member->slot,
+                                         .return_ms = now_ms + HVD_ROSTER_RETURN_MS};
 
     if (member->round != NULL &&
         hvd_roster_round_lose(member->round, member->rank, host, now_ms)) {
         member->round = NULL;
     }
-    return hvd_roster_remove(roster, id, host, now_ms);
+    if (!roster->rules.is_elastic || roster->generation > 0 || member->slot < 0 ||
+        add_slot(&roster->lost, &lost) < 0) {
+        return hvd_roster_remove(roster, id, host, now_ms);
+    }
+    return remove_member(roster, member, host, now_ms);
 }
 
 int hvd_roster_locate(struct hvd_roster *roster, int rank, const char *host)
@@ -381,12 +403,7 @@ int hvd_roster_leave(struct hvd_roster *roster, int slot)
 
 void hvd_roster_stay(struct hvd_roster *roster, int slot)
 {
-    struct hvd_roster_slots *leaving = &roster->leaving;
-    int at = find_slot(leaving, slot);
-
-    if (at >= 0) {
-        leaving->all[at] = leaving->all[--leaving->count];
-    }
+    remove_slot(&roster->leaving, slot);
 }
 
 void hvd_roster_done(struct hvd_roster *roster, int64_t now_ms)
@@ -503,26 +520,47 @@ static void form_generation(struct hvd_roster *roster, int waiting,
     roster->is_short_told = false;
 }
 
-/* Returns whether enough members ask to begin. *again_ms gets the time at which the
- * answer changes even if no other member joins. */
+/* Counts the members that are gone before the first generation, and among them the lost
+ * ones that have not come back in time, or whose processes have ended. */
+static int count_gone(const struct hvd_roster *roster, int64_t now_ms,
+                      struct hvd_roster_step *step)
+{
+    int gone = roster->gone;
+
+    for (int i = 0; i < roster->lost.count; i++) {
+        const struct hvd_roster_slot *lost = &roster->lost.all[i];
+
+        if (now_ms >= lost->return_ms || find_slot(&roster->ended, lost->number) >= 0) {
+            gone++;
+        } else {
+            ask_again(step, lost->return_ms);
+        }
+    }
+    return gone;
+}
+
+/* Returns whether enough members ask to begin. If not, step->again_ms tells when to look
+ * again even if no other member joins. */
 static bool is_enough(const struct hvd_roster *roster, const struct tally *tally,
-                      int64_t now_ms, int64_t *again_ms)
+                      int64_t now_ms, struct hvd_roster_step *step)
 {
     const struct hvd_roster_rules *rules = &roster->rules;
     int64_t patience_ms =
         roster->waiting_since_ms +
         (rules->start_ms < rules->timeout_ms ? rules->start_ms : rules->timeout_ms);
-    int by_members = rules->np - roster->gone;
-    int expected = by_members < roster->expected ? by_members : roster->expected;
+    int by_members;
+    int expected;
 
     if (tally->waiting < rules->min) {
         return false;
     }
-    if (roster->generation > 0 || tally->alive >= expected || now_ms >= patience_ms) {
+    if (roster->generation > 0 || now_ms >= patience_ms) {
         return true;
     }
-    *again_ms = patience_ms;
-    return false;
+    by_members = rules->np - count_gone(roster, now_ms, step);
+    expected = by_members < roster->expected ? by_members : roster->expected;
+    ask_again(step, patience_ms);
+    return tally->alive >= expected;
 }
 
 static void refuse_members(struct hvd_roster *roster, struct hvd_roster_step *step)
@@ -684,7 +722,7 @@ void hvd_roster_next(struct hvd_roster *roster, int64_t now_ms,
     if (roster->waiting_since_ms < 0) {
         roster->waiting_since_ms = now_ms;
     }
-    if (tally.running == 0 && is_enough(roster, &tally, now_ms, &step->again_ms)) {
+    if (tally.running == 0 && is_enough(roster, &tally, now_ms, step)) {
         begin_generation(roster, &tally, now_ms, step);
     } else {
         hold_members(roster, &tally, now_ms, step);

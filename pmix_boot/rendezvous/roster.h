@@ -34,7 +34,8 @@
  *               member has the state
  *
  * As soon as no member runs, the waiting ones form the next generation:
- *   the first     np members wait (fewer, if some died), or start_ms passed and min wait
+ *   the first     np members wait (fewer, if some died), or start_ms passed and min wait;
+ *                 one whose connection was reset has HVD_ROSTER_RETURN_MS to join again
  *   later ones    min members wait
  * Members that have the training's state get the first ranks, in their old order; new
  * ones follow in the order of their slots. So rank 0 can give its state to all.
@@ -88,6 +89,7 @@ struct hvd_member {
 struct hvd_roster_slot {
     int number;
     struct hvd_missing_end end; /* of a slot whose process has ended */
+    int64_t return_ms; /* of a lost slot: when it has to be back */
 };
 
 /* Zeroed slots are empty. */
@@ -118,7 +120,10 @@ struct hvd_roster {
     /* used by elastic jobs */
     int generation; /* the last one; 0: none yet */
     int size; /* of the last generation */
-    int gone; /* members that left before the first generation */
+    /* before the first generation: members that left, and slots of members whose
+     * connections were reset and that have not joined again */
+    int gone;
+    struct hvd_roster_slots lost;
     int expected; /* members that the launcher expects in the first generation */
     struct hvd_roster_slots leaving; /* removed by the launcher */
     bool had_state; /* some member has had the state of the training */
@@ -183,8 +188,9 @@ void hvd_roster_ready(struct hvd_roster *roster, int id);
 int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host,
                       int64_t now_ms);
 
-/* Like hvd_roster_remove, for a member whose connection was reset: a rank of a static job
- * has HVD_ROSTER_RETURN_MS to join again. */
+/* Like hvd_roster_remove, for a member whose connection was reset: a rank of a static
+ * job, and a member of an elastic job that has not begun, has HVD_ROSTER_RETURN_MS to
+ * join again. */
 int hvd_roster_lose(struct hvd_roster *roster, int id, const char *host, int64_t now_ms);
 
 /* Records the host of a rank of a static job, for errors that name the rank. Returns 0,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks of a static job ask the service again over a new connection, because the first
- * one was reset. The service need not have noticed that: here the first one stays open.
+/* Ranks ask the service again over a new connection, because the first one was reset. In
+ * a static job the service need not have noticed that: here the first one stays open.
  * usage: again_test HVD_RENDEZVOUS */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "gpu_binding/base/clock.h"
 #include "pmix_boot/rendezvous/call.h"
@@ -20,7 +21,8 @@ enum {
 
 static char address[HVD_RENDEZVOUS_START_TEXT_BYTES + 16];
 
-static struct hvd_rendezvous_join_query query_of(int rank)
+/* Returns what a rank asks. The count is 0 in an elastic job. */
+static struct hvd_rendezvous_join_query query_of(int rank, int count)
 {
     return (struct hvd_rendezvous_join_query){.address = address,
                                               .slot = rank,
@@ -28,7 +30,7 @@ static struct hvd_rendezvous_join_query query_of(int rank)
                                               .card = "card",
                                               .card_bytes = 4,
                                               .timeout_ms = LIMIT_MS,
-                                              .count = 2,
+                                              .count = count,
                                               .index = rank};
 }
 
@@ -48,8 +50,8 @@ static struct hvd_channel *ask(const struct hvd_channel_message *question)
     return channel;
 }
 
-/* Waits for the answer. Returns whether it makes the asking process rank 0 of 2. */
-static bool is_rank_0(struct hvd_channel *channel)
+/* Waits for the answer. Returns whether it makes the asking process this rank. */
+static bool is_rank(struct hvd_channel *channel, int rank, int size)
 {
     const int64_t deadline_ms = hvd_clock_ms() + LIMIT_MS;
     struct hvd_rendezvous_generation generation = {0};
@@ -71,12 +73,12 @@ static bool is_rank_0(struct hvd_channel *channel)
         return false;
     }
     hvd_rendezvous_join_free(generation.cards, generation.size);
-    return generation.rank == 0 && generation.size == 2;
+    return generation.rank == rank && generation.size == size;
 }
 
 static void test_again(void)
 {
-    const struct hvd_rendezvous_join_query first = query_of(0), other = query_of(1);
+    const struct hvd_rendezvous_join_query first = query_of(0, 2), other = query_of(1, 2);
     struct hvd_rendezvous_generation generation = {0};
     struct hvd_channel *unnoticed, *again, *after;
     struct hvd_channel_message question, different;
@@ -91,16 +93,17 @@ static void test_again(void)
     unnoticed = ask(&question);
     again = ask(&question);
     after = ask(&different);
-    tap_ok(!is_rank_0(after), "another process with the same rank is refused");
+    tap_ok(!is_rank(after, 0, 2), "another process with the same rank is refused");
     hvd_channel_destroy(after);
     tap_ok(hvd_rendezvous_join_static(&other, &generation, &culprit, &err) == 0,
            "the other rank starts");
     hvd_rendezvous_join_free(generation.cards, generation.size);
-    tap_ok(is_rank_0(again), "a rank that asks again gets the answer, although its first "
-                             "connection seems to be open");
-    tap_ok(!is_rank_0(unnoticed), "the first connection is closed");
+    tap_ok(is_rank(again, 0, 2),
+           "a rank that asks again gets the answer, although its first "
+           "connection seems to be open");
+    tap_ok(!is_rank(unnoticed, 0, 2), "the first connection is closed");
     after = ask(&question);
-    tap_ok(is_rank_0(after), "a rank that has not got the answer gets it again");
+    tap_ok(is_rank(after, 0, 2), "a rank that has not got the answer gets it again");
     hvd_channel_destroy(after);
     hvd_channel_destroy(again);
     hvd_channel_destroy(unnoticed);
@@ -108,18 +111,78 @@ static void test_again(void)
     free((void *)different.data);
 }
 
-int main(int argc, char **argv)
+static struct hvd_channel *ask_elastic(int rank)
 {
-    const struct hvd_rendezvous_rules rules = {.np = 2, .is_here = true};
+    const struct hvd_rendezvous_join_query query = query_of(rank, 0);
+    struct hvd_channel_message question;
+    struct hvd_channel *channel;
+    struct hvd_error err;
+
+    if (hvd_rendezvous_join_make(&query, &question, &err) != 0) {
+        printf("Bail out! %s\n", err.text);
+        exit(EXIT_FAILURE);
+    }
+    channel = ask(&question);
+    free((void *)question.data);
+    return channel;
+}
+
+static void reset(struct hvd_channel *channel)
+{
+    const struct linger at_once = {.l_onoff = 1};
+
+    setsockopt(hvd_channel_fd(channel), SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    hvd_channel_destroy(channel);
+}
+
+static void test_elastic(void)
+{
+    struct hvd_channel *first = ask_elastic(1);
+    struct hvd_channel *ranks[3] = {ask_elastic(0)}; /* the service has read `first` */
+    bool is_whole = true;
+
+    reset(first);
+    ranks[1] = ask_elastic(1);
+    ranks[2] = ask_elastic(2);
+    for (int rank = 0; rank < 3; rank++) {
+        is_whole = is_rank(ranks[rank], rank, 3) && is_whole;
+        hvd_channel_destroy(ranks[rank]);
+    }
+    tap_ok(is_whole, "elastic job: a rank asks again after a reset, and all ranks begin "
+                     "together");
+}
+
+/* Runs a test with a service of its own. */
+static void with_service(const char *program, const struct hvd_rendezvous_rules *rules,
+                         void (*test)(void))
+{
     struct hvd_rendezvous_service service;
     struct hvd_error err;
 
-    if (argc != 2 || hvd_rendezvous_start(argv[1], &rules, &service, &err) != 0) {
-        printf("Bail out! no service\n");
-        return EXIT_FAILURE;
+    if (hvd_rendezvous_start(program, rules, &service, &err) != 0) {
+        printf("Bail out! %s\n", err.text);
+        exit(EXIT_FAILURE);
     }
     snprintf(address, sizeof(address), "127.0.0.1:%s", service.address);
-    test_again();
+    test();
     hvd_rendezvous_stop(&service);
+}
+
+int main(int argc, char **argv)
+{
+    const struct hvd_rendezvous_rules rules = {.np = 2, .is_here = true};
+    const struct hvd_rendezvous_rules elastic = {.np = 3,
+                                                 .is_here = true,
+                                                 .min = 1,
+                                                 .max = 3,
+                                                 .start_s = LIMIT_MS / 1000,
+                                                 .timeout_s = LIMIT_MS / 1000,
+                                                 .reset_limit = -1};
+
+    if (argc != 2) {
+        return EXIT_FAILURE;
+    }
+    with_service(argv[1], &rules, test_again);
+    with_service(argv[1], &elastic, test_elastic);
     return tap_done();
 }

@@ -202,6 +202,58 @@ static void test_beginning(void)
     hvd_roster_finish(&roster);
 }
 
+/* Two of three members wait; the connection of member 1 was reset. */
+static struct hvd_roster with_reset(void)
+{
+    struct hvd_roster roster = make(3, 1, 3, -1);
+
+    come(&roster, 0, 0);
+    come(&roster, 1, 0);
+    hvd_roster_lose(&roster, 1, "n1", 10);
+    return roster;
+}
+
+static void test_resets(void)
+{
+    struct hvd_roster roster = with_reset();
+    struct hvd_roster_step step;
+
+    come(&roster, 1, 20);
+    tap_ok(act_of(&roster, 20) == HVD_ROSTER_WAIT,
+           "a member that joins again after a reset does not take the place of another");
+    come(&roster, 2, 30);
+    tap_ok(act_of(&roster, 30) == HVD_ROSTER_FORM && roster.size == 3,
+           "all begin once the last one has joined");
+    hvd_roster_finish(&roster);
+
+    roster = with_reset();
+    come(&roster, 2, 30);
+    hvd_roster_next(&roster, 30, &step);
+    tap_ok(step.act == HVD_ROSTER_WAIT && step.again_ms == 10 + HVD_ROSTER_RETURN_MS,
+           "the others wait a while for a member to join again after a reset");
+    come(&roster, 1, 40);
+    tap_ok(act_of(&roster, 40) == HVD_ROSTER_FORM && roster.size == 3,
+           "they begin together with it");
+    hvd_roster_finish(&roster);
+
+    roster = with_reset();
+    come(&roster, 2, 30);
+    tap_ok(act_of(&roster, 10 + HVD_ROSTER_RETURN_MS) == HVD_ROSTER_FORM &&
+               roster.size == 2,
+           "they begin without it if it does not come back");
+    come(&roster, 1, 40000);
+    tap_ok(act_of(&roster, 50000) == HVD_ROSTER_TELL,
+           "when it comes back later, it joins at the next commit");
+    hvd_roster_finish(&roster);
+
+    roster = with_reset();
+    come(&roster, 2, 30);
+    expect(&roster, 1, 2);
+    tap_ok(act_of(&roster, 40) == HVD_ROSTER_FORM && roster.size == 2,
+           "they do not wait for a member whose process has ended");
+    hvd_roster_finish(&roster);
+}
+
 static void test_deaths(void)
 {
     struct hvd_roster roster = at_work(4, 1, 4);
@@ -528,6 +580,7 @@ int main(void)
     test_success();
     test_removed_slots();
     test_beginning();
+    test_resets();
     test_deaths();
     test_newcomers();
     test_spares();
