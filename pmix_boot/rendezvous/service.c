@@ -509,8 +509,7 @@ static void finish_service(struct hvd_service *service)
     free(service->connections);
     free(service->polls);
     free(service->dropped);
-    free(service->answer.data);
-    free(service->answer.numbers);
+    hvd_answers_finish(&service->answers);
     hvd_roster_finish(&service->roster);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the rendezvous service. service.c owns it, except for `answer` and
+/* The state of the rendezvous service. service.c owns it, except for `answers` and
  * `dropped`, which belong to service_step.c. */
 #ifndef HVD_SERVICE_STATE_H
 #define HVD_SERVICE_STATE_H
@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pmix_boot/rendezvous/answers.h"
 #include "pmix_boot/rendezvous/board.h"
 #include "pmix_boot/rendezvous/connection.h"
 #include "pmix_boot/rendezvous/message.h"
@@ -16,20 +17,11 @@
 
 struct hvd_rendezvous_service_config;
 
-/* The last FORMED of a static job. A rank whose connection is reset before it arrives
- * asks again, by the same number. */
-struct hvd_service_answer {
-    char *data; /* NULL: none */
-    size_t bytes;
-    uint64_t *numbers; /* [count], by rank */
-    int count;
-};
-
 struct hvd_service {
     const struct hvd_rendezvous_service_config *config;
     struct hvd_roster roster;
     struct hvd_board board;
-    struct hvd_service_answer answer;
+    struct hvd_answers answers;
     struct hvd_connection *connections;
     size_t count;
     uint64_t arrived; /* number of connections so far */

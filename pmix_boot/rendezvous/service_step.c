@@ -123,35 +123,39 @@ static char *make_formed(struct hvd_service *service, const int *ids, int size,
     return data;
 }
 
-/* Keeps the answer that the members have got, and takes over its data. Keeps none if
- * memory runs out. */
+/* Keeps the answer that the members have got, and takes over its data. */
 static void keep_answer(struct hvd_service *service, const struct hvd_roster_step *step,
                         char *data, size_t bytes)
 {
-    struct hvd_service_answer *answer = &service->answer;
-    uint64_t *numbers = calloc((size_t)step->count, sizeof(*numbers));
+    struct hvd_answer answer = {
+        .data = data,
+        .bytes = bytes,
+        .ranks = calloc((size_t)step->count, sizeof(*answer.ranks)),
+        .numbers = calloc((size_t)step->count, sizeof(*answer.numbers)),
+        .count = step->count,
+    };
 
-    free(answer->data);
-    free(answer->numbers);
-    *answer = (struct hvd_service_answer){0};
-    if (numbers == NULL) {
-        free(data);
+    if (answer.ranks == NULL || answer.numbers == NULL) {
+        free(answer.data);
+        free(answer.ranks);
+        free(answer.numbers);
         return;
     }
-    for (int rank = 0; rank < step->count; rank++) {
-        numbers[rank] = find_connection(service, step->ids[rank])->join_number;
+    for (int i = 0; i < step->count; i++) {
+        answer.ranks[i] = hvd_roster_find(&service->roster, step->ids[i])->slot;
+        answer.numbers[i] = find_connection(service, step->ids[i])->join_number;
     }
-    *answer = (struct hvd_service_answer){data, bytes, numbers, step->count};
+    hvd_answers_keep(&service->answers, &answer);
 }
 
 bool hvd_service_repeat(struct hvd_service *service,
                         const struct hvd_connection *connection,
                         const struct hvd_rendezvous_join *head)
 {
-    const struct hvd_service_answer *answer = &service->answer;
+    const struct hvd_answer *answer =
+        hvd_answers_find(&service->answers, head->index, head->number);
 
-    if (answer->data == NULL || head->count != answer->count || head->index < 0 ||
-        head->index >= answer->count || answer->numbers[head->index] != head->number) {
+    if (answer == NULL || head->count != answer->count) {
         return false;
     }
     ((struct hvd_rendezvous_formed *)answer->data)->rank = head->index;

@@ -78,7 +78,16 @@ static bool is_rank(struct hvd_channel *channel, int rank, int size)
 
 static void test_again(void)
 {
+    static const int list[] = {2};
     const struct hvd_rendezvous_join_query first = query_of(0, 2), other = query_of(1, 2);
+    const struct hvd_rendezvous_join_query alone = {.address = address,
+                                                    .slot = list[0],
+                                                    .host = "here",
+                                                    .card = "card",
+                                                    .card_bytes = 4,
+                                                    .timeout_ms = LIMIT_MS,
+                                                    .count = 1,
+                                                    .ranks = list};
     struct hvd_rendezvous_generation generation = {0};
     struct hvd_channel *unnoticed, *again, *after;
     struct hvd_channel_message question, different;
@@ -102,8 +111,12 @@ static void test_again(void)
            "a rank that asks again gets the answer, although its first "
            "connection seems to be open");
     tap_ok(!is_rank(unnoticed, 0, 2), "the first connection is closed");
+    tap_ok(hvd_rendezvous_join_static(&alone, &generation, &culprit, &err) == 0,
+           "a rank of another list starts");
+    hvd_rendezvous_join_free(generation.cards, generation.size);
     after = ask(&question);
-    tap_ok(is_rank(after, 0, 2), "a rank that has not got the answer gets it again");
+    tap_ok(is_rank(after, 0, 2), "a rank that has not got the answer gets it again, also "
+                                 "when others have started since");
     hvd_channel_destroy(after);
     hvd_channel_destroy(again);
     hvd_channel_destroy(unnoticed);
