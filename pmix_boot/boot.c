@@ -253,10 +253,13 @@ int hvd_boot_create(const struct hvd_boot_query *query, struct hvd_boot **out,
 
 int hvd_boot_lost(const struct hvd_boot *boot)
 {
-    const int lost = boot->is_elastic ? hvd_rendezvous_client_lost() : -1;
+    struct hvd_rendezvous_notices notices;
 
-    return lost < 0 && boot->is_elastic && hvd_rendezvous_client_is_cut() ? boot->rank
-                                                                          : lost;
+    if (!boot->is_elastic) {
+        return -1;
+    }
+    notices = hvd_rendezvous_client_notices();
+    return notices.lost < 0 && notices.is_cut ? boot->rank : notices.lost;
 }
 
 void hvd_boot_destroy(struct hvd_boot *boot)

@@ -25,7 +25,7 @@ HVD_EXPORT int hvd_elastic_updates(void)
 {
     int is_elastic = hvd_elastic();
 
-    return is_elastic == 1 ? (int)hvd_rendezvous_client_changes() : is_elastic;
+    return is_elastic == 1 ? (int)hvd_rendezvous_client_notices().changes : is_elastic;
 }
 
 HVD_EXPORT int hvd_elastic_ready(void)

@@ -29,10 +29,8 @@ static struct {
     bool is_joining;
     unsigned forks; /* number of forks of this process so far */
     bool is_ready; /* the service knows that this rank has the state of the training */
-    uint32_t changes;
-    int lost;
-    bool is_cut; /* the connection broke after the answer to the last join */
-} client = {.lock = PTHREAD_MUTEX_INITIALIZER, .lost = -1};
+    struct hvd_rendezvous_notices notices;
+} client = {.lock = PTHREAD_MUTEX_INITIALIZER, .notices.lost = -1};
 
 /* --- a forked child is not a rank: it must not keep its parent's connection open --- */
 
@@ -135,10 +133,10 @@ static void note_notice(const struct hvd_channel_message *message)
 
     if (message->type == HVD_RENDEZVOUS_UPDATED && message->bytes == sizeof(changes)) {
         memcpy(&changes, message->data, sizeof(changes));
-        client.changes |= changes;
+        client.notices.changes |= changes;
     } else if (message->type == HVD_RENDEZVOUS_LOST &&
                message->bytes == sizeof(int32_t)) {
-        memcpy(&client.lost, message->data, sizeof(int32_t));
+        memcpy(&client.notices.lost, message->data, sizeof(int32_t));
     }
 }
 
@@ -225,9 +223,7 @@ int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
         status = open_again(query, err);
     }
     /* Notices before the answer were about the previous generation. */
-    client.changes = 0;
-    client.lost = -1;
-    client.is_cut = false;
+    client.notices = (struct hvd_rendezvous_notices){.lost = -1};
     client.is_joining = false;
     pthread_mutex_unlock(&client.lock);
     return status;
@@ -243,47 +239,19 @@ void hvd_rendezvous_client_ready(void)
     pthread_mutex_unlock(&client.lock);
 }
 
-static void read_notes(void)
+struct hvd_rendezvous_notices hvd_rendezvous_client_notices(void)
 {
+    struct hvd_rendezvous_notices notices;
     struct hvd_channel_message message;
 
+    pthread_mutex_lock(&client.lock);
     if (client.channel != NULL && !client.is_joining) {
-        client.is_cut = hvd_channel_progress(client.channel) < 0;
+        client.notices.is_cut = hvd_channel_progress(client.channel) < 0;
         while (hvd_channel_next(client.channel, &message) == 0) {
             note_notice(&message);
         }
     }
-}
-
-unsigned hvd_rendezvous_client_changes(void)
-{
-    unsigned changes;
-
-    pthread_mutex_lock(&client.lock);
-    read_notes();
-    changes = client.changes;
+    notices = client.notices;
     pthread_mutex_unlock(&client.lock);
-    return changes;
-}
-
-int hvd_rendezvous_client_lost(void)
-{
-    int lost;
-
-    pthread_mutex_lock(&client.lock);
-    read_notes();
-    lost = client.lost;
-    pthread_mutex_unlock(&client.lock);
-    return lost;
-}
-
-bool hvd_rendezvous_client_is_cut(void)
-{
-    bool is_cut;
-
-    pthread_mutex_lock(&client.lock);
-    read_notes();
-    is_cut = client.is_cut;
-    pthread_mutex_unlock(&client.lock);
-    return is_cut;
+    return notices;
 }

@@ -10,9 +10,19 @@
 #define HVD_RENDEZVOUS_CLIENT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "gpu_binding/base/error.h"
 #include "pmix_boot/rendezvous/join.h"
+
+/* The notices of the service since this rank last joined. */
+struct hvd_rendezvous_notices {
+    uint32_t changes; /* a bit field of enum hvd_roster_change */
+    int lost; /* a rank of this generation that is gone, or -1 */
+    /* The connection to the service broke: the service takes this rank for dead, and the
+     * others begin anew without it. */
+    bool is_cut;
+};
 
 /* Joins, and waits until the next generation of ranks begins. The caller owns
  * generation->cards. Fails with HVD_ERR_ARG for a bad address; HVD_ERR_NET if the service
@@ -26,16 +36,7 @@ int hvd_rendezvous_client_join(const struct hvd_rendezvous_join_query *query,
  * can pass on. Does nothing before the first join. */
 void hvd_rendezvous_client_ready(void);
 
-/* Returns the changes (enum hvd_roster_change) of which the service has told since this
- * rank last joined. Does not block. */
-unsigned hvd_rendezvous_client_changes(void);
-
-/* Returns a rank of this generation that is gone, or -1. Does not block. */
-int hvd_rendezvous_client_lost(void);
-
-/* Returns whether the connection to the service broke since this rank last joined: the
- * service takes this rank for dead then, and the others begin anew without it. Does not
- * block. */
-bool hvd_rendezvous_client_is_cut(void);
+/* Reads what the service has sent. Does not block. */
+struct hvd_rendezvous_notices hvd_rendezvous_client_notices(void);
 
 #endif

@@ -17,7 +17,7 @@ address answer arrival awaited block bucket buffer build byte cached call cell c
 column command config connect convert count creation decided device done door entry env environment
 error event fact factor failure file float fork formed handler hash head header history id identity
 info input item key kind level library line link list look loop mapping mark matrix memory missing
-module named network note offer offset opening option order outcome output own pair part passing
+module named network note notice offer offset opening option order outcome output own pair part passing
 piece port position query question queued range reader reason record recording refcount refused
 register repeated report round row rule run runtime scope score section service setting setup shape
 share shutdown source start submitted sum symbol table tail talk target term time timed timing
