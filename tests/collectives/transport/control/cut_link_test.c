@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a network is cut, no socket is closed: both sides must notice the silence within
- * 5 s. Runs ranks 0 and 1 in one network namespace and rank 2 in another. */
+/* When a network is cut, no socket is closed: both sides must notice the silence soon.
+ * Runs ranks 0 and 1 in one network namespace and rank 2 in another. */
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -15,8 +15,11 @@
 
 enum {
     FAR = 2,
-    NOTICE_MS = 5000,
-    PATIENCE_MS = 30000
+    CONNECT_MS = 60000,
+    /* far above HVD_SOCKET_DEAD_AFTER_MS, for slow machines, and far below the minutes
+     * that the kernel waits by itself */
+    NOTICE_MS = 20000,
+    PATIENCE_MS = 60000
 };
 
 static bool run(const char *line)
@@ -85,7 +88,7 @@ static int watch(struct job_rank *self, const void *argument)
     }
     job_await(self);
     await_link();
-    status = rank_connect(self, &seen, 20000);
+    status = rank_connect(self, &seen, CONNECT_MS);
     status = status == 0 && rank_sum(&seen, self, 1) == self->boot.size ? 0 : 2;
     job_say(self, status == 0 ? "up" : "down %s", seen.err.text);
     job_await(self);
@@ -145,7 +148,7 @@ static void cut_is_noticed(bool is_talking)
     is_good = learns(&job, 1, "rank 2 on b cannot be reached") && is_good;
     is_good = learns(&job, 2, "rank 0 on a cannot be reached") && is_good;
     is_good = job_finish(&job) && is_good;
-    tap_ok(is_good, "both sides of a cut network notice it within 5 s, %s",
+    tap_ok(is_good, "both sides of a cut network notice it soon, %s",
            is_talking ? "while a message is under way"
                       : "while there is nothing to send");
 }
