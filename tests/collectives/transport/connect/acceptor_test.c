@@ -166,13 +166,22 @@ static void strangers_do_not_keep_a_child_out(void)
     close_place(&place);
 }
 
+static bool has_answer(const struct hvd_connector *child)
+{
+    int64_t deadline_ms = INT64_MAX;
+    struct pollfd fd;
+
+    hvd_connector_poll(child, &fd, &deadline_ms);
+    return fd.fd >= 0 && poll(&fd, 1, 0) > 0;
+}
+
 /* Connects and says hello, to which the place answers with its challenge. */
 static void say_hello(struct hvd_connector *child, struct place *place)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < STEPS && !hvd_connector_is_waiting(child); i++) {
         (void)step_child(child);
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < STEPS && !has_answer(child); i++) {
         step(place);
     }
 }

@@ -15,7 +15,7 @@ import sys
 import time
 
 MAGIC = struct.pack('<Q', 0xcafebabe12345678)
-END_S = 15 # a stranger that proves nothing is disconnected after 5 s
+END_S = 60 # a stranger that proves nothing is disconnected after 5 s, later on a slow machine
 LISTENS = '0A'
 
 
