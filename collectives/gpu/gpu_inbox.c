@@ -4,11 +4,13 @@
  * sets on one node whose GPUs reach each other's memory. The first batch that could use
  * it opens the inboxes:
  *
- *   CLEAR   each rank allocates its inbox and clears the head
- *   OFFER   each rank tells its handle
- *   TELL    each rank tells whether it could open the inboxes of the others
+ *   ALLOCATE   each rank allocates its inbox
+ *   OFFER      each rank tells its handle
+ *   OPEN       each rank opens the inboxes of the others
+ *   TELL       each rank tells whether it could
  *
- * If a rank cannot, all ranks use NCCL. */
+ * If a rank cannot, all ranks use NCCL. The launcher allocates and opens: CUDA may wait
+ * for the device meanwhile, and so for other ranks, which need this thread. */
 #include <stdio.h>
 #include <string.h>
 
@@ -177,10 +179,11 @@ void hvd_gpu_inbox_steps(const struct hvd_gpu_run *run, struct hvd_gpu_steps *st
 
 /* --- the stages --- */
 
-static void set_word(struct hvd_gpu_inbox_run *inbox_run, int status, const char *reason)
+static void set_word(struct hvd_gpu_inbox_run *inbox_run, const struct hvd_error *error)
 {
-    inbox_run->word.is_good = status == 0;
-    snprintf(inbox_run->word.reason, sizeof(inbox_run->word.reason), "%.199s", reason);
+    inbox_run->word.is_good = error->status == 0;
+    snprintf(inbox_run->word.reason, sizeof(inbox_run->word.reason), "%.199s",
+             error->text);
 }
 
 static int begin_gather(struct hvd_gpu_run *run, enum hvd_gpu_inbox_stage stage,
@@ -194,39 +197,50 @@ static int begin_gather(struct hvd_gpu_run *run, enum hvd_gpu_inbox_stage stage,
                                      &inbox_run->word, sizeof(inbox_run->word), err);
 }
 
+/* Submits the step without the communicator, which would connect: not all ranks may come
+ * here. */
+static int begin_step(struct hvd_gpu_run *run, enum hvd_gpu_inbox_stage stage,
+                      enum hvd_gpu_step_kind kind, struct hvd_error *err)
+{
+    const struct hvd_gpu_step step = {.kind = kind, .to = run->inbox_run.inbox};
+
+    run->inbox_run.stage = stage;
+    hvd_gpu_steps_add(&run->job.steps, &step);
+    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, NULL, err);
+}
+
 int hvd_gpu_inbox_begin(struct hvd_gpu_run *run, struct hvd_error *err)
 {
-    struct hvd_gpu_inbox_run *inbox_run = &run->inbox_run;
     struct hvd_gpu_inbox *inbox = NULL;
     struct hvd_error problem = {0};
     int status = run->gpu->pool->module->inbox_create(
         run->set->comm, (size_t)run->set->one_kernel_bytes, &inbox, &problem);
 
-    *inbox_run = (struct hvd_gpu_inbox_run){.inbox = inbox};
-    set_word(inbox_run, status, problem.text);
+    run->inbox_run = (struct hvd_gpu_inbox_run){.inbox = inbox};
     if (status != 0) {
+        set_word(&run->inbox_run, &problem);
         return begin_gather(run, HVD_GPU_INBOX_OFFER, err);
     }
-    inbox_run->word.blocks = inbox->blocks;
-    memcpy(inbox_run->word.handle, inbox->handle, sizeof(inbox_run->word.handle));
-    inbox_run->stage = HVD_GPU_INBOX_CLEAR;
-    hvd_gpu_steps_add(&run->job.steps,
-                      &(struct hvd_gpu_step){.kind = HVD_GPU_ZERO,
-                                             .to = inbox->memory,
-                                             .count = (int64_t)inbox->head_bytes});
-    /* without the communicator, which would connect: not all ranks may come here */
-    return hvd_gpu_job_submit(run->gpu, &run->job, HVD_GPU_COLLECT, NULL, err);
+    return begin_step(run, HVD_GPU_INBOX_ALLOCATE, HVD_GPU_ALLOCATE_INBOX, err);
 }
 
-static int finish_clear(struct hvd_gpu_run *run, struct hvd_error *err)
+/* Tells the outcome of a step to the other ranks. */
+static int finish_step(struct hvd_gpu_run *run, enum hvd_gpu_inbox_stage next,
+                       struct hvd_error *err)
 {
+    struct hvd_gpu_inbox_run *inbox_run = &run->inbox_run;
+    const struct hvd_gpu_inbox *inbox = inbox_run->inbox;
     int status = hvd_gpu_job_reached(&run->job, err);
 
     if (status != 0) {
         return status;
     }
     hvd_gpu_job_end(run->gpu, &run->job);
-    return begin_gather(run, HVD_GPU_INBOX_OFFER, err);
+    set_word(inbox_run, &inbox->error);
+    inbox_run->word.blocks = inbox->blocks;
+    memcpy(inbox_run->word.handle, inbox->handles[run->team->rank],
+           sizeof(inbox_run->word.handle));
+    return begin_gather(run, next, err);
 }
 
 /* Ends the stages if a rank has failed: all use NCCL then. Returns whether none has. */
@@ -254,23 +268,17 @@ static int finish_offer(struct hvd_gpu_run *run, struct hvd_error *err)
 {
     const struct hvd_gpu_inbox_word *told = hvd_gpu_host_gather_result(&run->gather);
     struct hvd_gpu_inbox *inbox = run->inbox_run.inbox;
-    struct hvd_error problem = {0};
-    int status = 0;
+    bool is_good = are_all_good(run);
 
-    if (!are_all_good(run)) {
-        hvd_gpu_host_gather_end(&run->gather);
-        return 0;
-    }
-    for (int i = 0; i < run->team->layout->size && status == 0; i++) {
+    for (int i = 0; i < run->team->layout->size && is_good; i++) {
         /* the blocks of all ranks on a GPU must run at once */
         int blocks = told[i].blocks / run->set->ranks_on_gpu;
 
         inbox->blocks = blocks < inbox->blocks ? blocks : inbox->blocks;
-        status = run->gpu->pool->module->inbox_open(inbox, i, told[i].handle, &problem);
+        memcpy(inbox->handles[i], told[i].handle, sizeof(inbox->handles[i]));
     }
     hvd_gpu_host_gather_end(&run->gather);
-    set_word(&run->inbox_run, status, problem.text);
-    return begin_gather(run, HVD_GPU_INBOX_TELL, err);
+    return is_good ? begin_step(run, HVD_GPU_INBOX_OPEN, HVD_GPU_OPEN_INBOX, err) : 0;
 }
 
 static void finish_tell(struct hvd_gpu_run *run)
@@ -290,8 +298,11 @@ static int step_inbox(struct hvd_gpu_run *run, int64_t *work, bool *moved,
 {
     int status;
 
-    if (run->inbox_run.stage == HVD_GPU_INBOX_CLEAR) {
-        return finish_clear(run, err);
+    if (run->inbox_run.stage == HVD_GPU_INBOX_ALLOCATE) {
+        return finish_step(run, HVD_GPU_INBOX_OFFER, err);
+    }
+    if (run->inbox_run.stage == HVD_GPU_INBOX_OPEN) {
+        return finish_step(run, HVD_GPU_INBOX_TELL, err);
     }
     status = hvd_gpu_host_gather_progress(&run->gather, work, moved, err);
     if (status != 0) {

@@ -24,7 +24,7 @@
 
 #include "collectives/hvd.h"
 
-#define HVD_GPU_MODULE_VERSION 11
+#define HVD_GPU_MODULE_VERSION 12
 #define HVD_GPU_MODULE_SYMBOL "hvd_gpu_module"
 
 enum {
@@ -92,6 +92,10 @@ enum hvd_gpu_step_kind {
     HVD_GPU_PUSH,
     /* Registers the window at `to`, see struct hvd_gpu_window; alone in its work. */
     HVD_GPU_REGISTER,
+    /* Allocate the inbox at `to`, and open those of the other ranks for it, see struct
+     * hvd_gpu_inbox; each alone in its work. */
+    HVD_GPU_ALLOCATE_INBOX,
+    HVD_GPU_OPEN_INBOX,
     /* Collectives of the work's comm; `from` may equal `to`; `count` elements of
      * dtype. */
     HVD_GPU_ALLREDUCE,
@@ -131,21 +135,25 @@ struct hvd_gpu_step {
 };
 
 /* Memory of this rank's GPU into which the ranks of a communicator store tensors: see
- * HVD_GPU_PUSH. All of them open each other's inboxes by their handles. */
+ * HVD_GPU_PUSH. All of them open each other's inboxes by their handles. The two steps may
+ * take as long as all work of the device; their outcome is valid once the device has
+ * reached the end of the work. */
 struct hvd_gpu_inbox {
     struct hvd_gpu_comm *comm; /* for the module's use */
-    char *memory; /* before other ranks may use it, its first head_bytes must be 0 */
-    size_t bytes;
-    size_t head_bytes;
     size_t slot_bytes; /* for the tensors of one rank */
-    unsigned char handle[HVD_GPU_HANDLE_BYTES];
-    /* of a launch: created with the number that the device can run at once; libhvd sets
-     * it to the same number on all ranks. Less than 1 counts as 1. */
+    /* why the last of the two steps has failed; status 0: it has not */
+    struct hvd_error error;
+    /* HVD_GPU_ALLOCATE_INBOX sets that of this rank; libhvd sets those of all ranks
+     * before HVD_GPU_OPEN_INBOX */
+    unsigned char handles[HVD_GPU_PUSH_RANKS][HVD_GPU_HANDLE_BYTES];
+    /* of a launch: HVD_GPU_ALLOCATE_INBOX sets the number that the device can run at
+     * once; libhvd sets it to the same number on all ranks. Less than 1 counts as 1. */
     int blocks;
-    /* The following four are for the module's use. next: in the list of inboxes to free.
-     * is_shared: other ranks may store into it soon. peers: the inboxes of all ranks.
-     * calls: number of launches */
+    /* The following five are for the module's use. next: in the list of inboxes to free.
+     * memory: NULL if not allocated. is_shared: other ranks may store into it soon.
+     * peers: the inboxes of all ranks. calls: number of launches */
     struct hvd_gpu_inbox *next;
+    char *memory;
     bool is_shared;
     char *peers[HVD_GPU_PUSH_RANKS];
     uint64_t calls;
@@ -358,13 +366,11 @@ struct hvd_gpu_module {
                          struct hvd_gpu_window **out, struct hvd_error *err);
     void (*window_destroy)(struct hvd_gpu_window *window);
 
-    /* Allocates the inbox of a communicator; slot_bytes: a multiple of 16, the same on
-     * all ranks. open opens the inbox of a rank; call it for all. The communicator owns
-     * *out and frees it when it ends; destroy does so before. NULL is fine. */
+    /* Creates the inbox of a communicator, without memory; slot_bytes: a multiple of 16,
+     * the same on all ranks. The communicator owns *out and frees it when it ends;
+     * destroy does so before. NULL is fine. */
     int (*inbox_create)(struct hvd_gpu_comm *comm, size_t slot_bytes,
                         struct hvd_gpu_inbox **out, struct hvd_error *err);
-    int (*inbox_open)(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *handle,
-                      struct hvd_error *err);
     void (*inbox_destroy)(struct hvd_gpu_inbox *inbox);
 
     void (*submit)(struct hvd_gpu_device *device, struct hvd_gpu_work *work);

@@ -71,8 +71,9 @@ struct hvd_gpu_window_run {
 };
 
 enum hvd_gpu_inbox_stage {
-    HVD_GPU_INBOX_CLEAR,
+    HVD_GPU_INBOX_ALLOCATE,
     HVD_GPU_INBOX_OFFER,
+    HVD_GPU_INBOX_OPEN,
     HVD_GPU_INBOX_TELL,
     HVD_GPU_INBOX_DONE,
 };
@@ -88,7 +89,7 @@ struct hvd_gpu_inbox_word {
 /* gpu_inbox.c: opens the inboxes. */
 struct hvd_gpu_inbox_run {
     enum hvd_gpu_inbox_stage stage;
-    struct hvd_gpu_inbox *inbox; /* the communicator owns it; NULL: not allocated */
+    struct hvd_gpu_inbox *inbox; /* the communicator owns it; NULL: not created */
     struct hvd_gpu_inbox_word word; /* of this rank */
 };
 

@@ -422,6 +422,7 @@ HVD_EXPORT int cuIpcOpenMemHandle_v2(uint64_t *address, struct fake_handle handl
     if (error != FAKE_SUCCESS || flags != lazy || handle.process == getpid()) {
         return error != FAKE_SUCCESS ? error : FAKE_INVALID_VALUE;
     }
+    fake_drain_streams(NULL);
     if (offered != NULL && strcmp(offered, "0") == 0) {
         return FAKE_PEER_UNSUPPORTED;
     }

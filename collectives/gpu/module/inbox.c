@@ -8,38 +8,12 @@
 #include "collectives/gpu/module/device.h"
 #include "gpu_binding/base/error.h"
 
-/* The driver takes memory of its own for it: a handle is for a whole allocation. */
-static int allocate(struct hvd_gpu_inbox *inbox, struct hvd_error *err)
-{
-    const struct hvd_gpu_device *device = inbox->comm->device;
-    const struct hvd_cuda *cuda = device->cuda;
-    CUdeviceptr address = 0;
-    int error = cuda->mem_alloc(&address, inbox->bytes);
-
-    if (error != CUDA_SUCCESS) {
-        return hvd_cuda_fail(cuda, "cuMemAlloc", error, err);
-    }
-    error = cuda->ipc_get((struct hvd_cuda_handle *)inbox->handle, address);
-    if (error != CUDA_SUCCESS) {
-        cuda->mem_free(address);
-        return hvd_cuda_fail(cuda, "cuIpcGetMemHandle", error, err);
-    }
-    if (cuda->device_attribute(&inbox->blocks, CU_DEVICE_MULTIPROCESSORS,
-                               device->number) != CUDA_SUCCESS) {
-        inbox->blocks = 1;
-    }
-    inbox->memory = (char *)(uintptr_t)address;
-    return 0;
-}
-
 int hvd_inbox_create(struct hvd_gpu_comm *comm, size_t slot_bytes,
                      struct hvd_gpu_inbox **out, struct hvd_error *err)
 {
-    struct hvd_gpu_device *device = comm->device;
     struct hvd_gpu_inbox *inbox;
-    int status;
 
-    if (device->kernels.aborted == NULL) {
+    if (comm->device->kernels.aborted == NULL) {
         return hvd_fail(err, HVD_ERR_UNSUPPORTED,
                         "there is no pinned memory by which to stop a kernel");
     }
@@ -49,47 +23,73 @@ int hvd_inbox_create(struct hvd_gpu_comm *comm, size_t slot_bytes,
     }
     inbox->comm = comm;
     inbox->slot_bytes = slot_bytes;
-    inbox->head_bytes = HVD_KERNEL_HEAD_BYTES;
-    inbox->bytes = HVD_KERNEL_HEAD_BYTES + 2 * (size_t)comm->size * slot_bytes;
-    status = hvd_device_enter(device, err);
-    if (status == 0) {
-        status = allocate(inbox, err);
-        hvd_device_leave(device);
-    }
-    if (status != 0) {
-        free(inbox);
-        return status;
-    }
-    inbox->peers[comm->rank] = inbox->memory;
     comm->inbox = inbox;
     *out = inbox;
     return 0;
 }
 
-int hvd_inbox_open(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *handle,
-                   struct hvd_error *err)
+/* The driver takes memory of its own for it: a handle is for a whole allocation. Returns
+ * an error of CUDA. */
+static int allocate(struct hvd_gpu_inbox *inbox, CUstream stream, const char **function)
 {
-    struct hvd_gpu_device *device = inbox->comm->device;
-    struct hvd_cuda_handle ipc;
+    const struct hvd_gpu_comm *comm = inbox->comm;
+    const struct hvd_cuda *cuda = comm->device->cuda;
     CUdeviceptr address = 0;
-    int status, error;
+    int error;
+
+    *function = "cuMemAlloc";
+    error = cuda->mem_alloc(&address, HVD_KERNEL_HEAD_BYTES +
+                                          2 * (size_t)comm->size * inbox->slot_bytes);
+    if (error != CUDA_SUCCESS) {
+        return error;
+    }
+    inbox->memory = inbox->peers[comm->rank] = (char *)(uintptr_t)address;
+    *function = "cuIpcGetMemHandle";
+    error = cuda->ipc_get((struct hvd_cuda_handle *)inbox->handles[comm->rank], address);
+    if (error != CUDA_SUCCESS) {
+        return error;
+    }
+    if (cuda->device_attribute(&inbox->blocks, CU_DEVICE_MULTIPROCESSORS,
+                               comm->device->number) != CUDA_SUCCESS) {
+        inbox->blocks = 1;
+    }
+    *function = "cuMemsetD8Async";
+    return cuda->set8(address, 0, HVD_KERNEL_HEAD_BYTES, stream);
+}
+
+static void set_outcome(struct hvd_gpu_inbox *inbox, const char *function, int error)
+{
+    inbox->error = (struct hvd_error){0};
+    if (error != CUDA_SUCCESS) {
+        hvd_cuda_fail(inbox->comm->device->cuda, function, error, &inbox->error);
+    }
+}
+
+void hvd_inbox_allocate(struct hvd_gpu_inbox *inbox, CUstream stream)
+{
+    const char *function;
+    int error = allocate(inbox, stream, &function);
+
+    set_outcome(inbox, function, error);
+}
+
+void hvd_inbox_open(struct hvd_gpu_inbox *inbox)
+{
+    const struct hvd_gpu_comm *comm = inbox->comm;
+    int error = CUDA_SUCCESS;
 
     inbox->is_shared = true;
-    if (rank == inbox->comm->rank) {
-        return 0;
+    for (int i = 0; i < comm->size && error == CUDA_SUCCESS; i++) {
+        struct hvd_cuda_handle ipc;
+        CUdeviceptr address = 0;
+
+        if (i != comm->rank) {
+            memcpy(&ipc, inbox->handles[i], sizeof(ipc));
+            error = comm->device->cuda->ipc_open(&address, ipc, CU_IPC_LAZY_PEER_ACCESS);
+            inbox->peers[i] = (char *)(uintptr_t)address;
+        }
     }
-    status = hvd_device_enter(device, err);
-    if (status != 0) {
-        return status;
-    }
-    memcpy(&ipc, handle, sizeof(ipc));
-    error = device->cuda->ipc_open(&address, ipc, CU_IPC_LAZY_PEER_ACCESS);
-    hvd_device_leave(device);
-    if (error != CUDA_SUCCESS) {
-        return hvd_cuda_fail(device->cuda, "cuIpcOpenMemHandle", error, err);
-    }
-    inbox->peers[rank] = (char *)(uintptr_t)address;
-    return 0;
+    set_outcome(inbox, "cuIpcOpenMemHandle", error);
 }
 
 void hvd_inbox_destroy(struct hvd_gpu_inbox *inbox)

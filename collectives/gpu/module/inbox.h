@@ -10,13 +10,16 @@
 #define HVD_GPU_INBOX_H
 
 #include "collectives/gpu/gpu_module.h"
+#include "collectives/gpu/module/cuda.h"
 #include "collectives/gpu/module/kernel_work.h"
 
 /* See struct hvd_gpu_module. */
 int hvd_inbox_create(struct hvd_gpu_comm *comm, size_t slot_bytes,
                      struct hvd_gpu_inbox **out, struct hvd_error *err);
-int hvd_inbox_open(struct hvd_gpu_inbox *inbox, int rank, const unsigned char *handle,
-                   struct hvd_error *err);
+/* Launcher thread only, because these calls of CUDA may wait for the device. See struct
+ * hvd_gpu_inbox. */
+void hvd_inbox_allocate(struct hvd_gpu_inbox *inbox, CUstream stream);
+void hvd_inbox_open(struct hvd_gpu_inbox *inbox);
 void hvd_inbox_destroy(struct hvd_gpu_inbox *inbox);
 
 /* retired.c. Frees an inbox whose communicator may have ended, and closes those of the

@@ -152,7 +152,6 @@ const struct hvd_gpu_module hvd_gpu_module = {
     .window_create = hvd_window_create,
     .window_destroy = hvd_window_destroy,
     .inbox_create = hvd_inbox_create,
-    .inbox_open = hvd_inbox_open,
     .inbox_destroy = hvd_inbox_destroy,
     .submit = hvd_launcher_submit,
     .timing_create = hvd_timing_create,

@@ -46,7 +46,8 @@ void hvd_inbox_free(struct hvd_gpu_device *device, struct hvd_gpu_inbox *inbox)
 {
     if (hvd_device_enter(device, NULL) == 0) {
         close_peers(device->cuda, inbox);
-        if (!inbox->is_shared || !atomic_load(&device->is_aborted)) {
+        if (inbox->memory != NULL &&
+            (!inbox->is_shared || !atomic_load(&device->is_aborted))) {
             device->cuda->mem_free((CUdeviceptr)(uintptr_t)inbox->memory);
         }
         hvd_device_leave(device);

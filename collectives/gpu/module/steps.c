@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Puts the steps of a work on its stream. */
 #include "collectives/gpu/module/device.h"
+#include "collectives/gpu/module/inbox.h"
 #include "collectives/gpu/module/timing.h"
 #include "gpu_binding/base/error.h"
 
@@ -262,6 +263,12 @@ static int do_steps(struct hvd_gpu_device *device, struct hvd_gpu_work *work,
     case HVD_GPU_REGISTER:
         status = hvd_window_register(step->to, &work->error);
         break;
+    case HVD_GPU_ALLOCATE_INBOX:
+        hvd_inbox_allocate(step->to, device->streams[work->queue]);
+        return 1;
+    case HVD_GPU_OPEN_INBOX:
+        hvd_inbox_open(step->to);
+        return 1;
     default:
         status = do_nccl(device, work, step);
     }

@@ -8,8 +8,10 @@
  *   gpu_one_kernel_test PATH   kernel: small batches must not use NCCL; nccl: they must
  *
  *   ONE_KERNEL_FAILS=FUNCTION   on this rank, all calls of this function of CUDA fail */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/collectives/gpu/gpu_memory.h"
 #include "tests/collectives/report.h"
@@ -22,6 +24,7 @@ enum {
     ARENA = TENSORS * (MOST + 8) * (int)sizeof(double),
     QUEUED = 60,
     SMALL = 5000, /* elements; several blocks */
+    MOST_RANKS = 16,
     LARGE = 40000, /* more than the tests' HVD_GPU_ONE_KERNEL */
 };
 
@@ -59,6 +62,7 @@ static void *stream;
 static char *inputs, *outputs; /* on the device */
 static _Alignas(16) char values[ARENA], expected[ARENA], got[ARENA];
 static uint32_t shared_random, own_random; /* the same on all ranks; of this rank */
+static long opened; /* calls that had opened memory of other ranks before the test */
 
 /* --- bits --- */
 
@@ -248,12 +252,84 @@ static bool run_queue(void)
     return is_good;
 }
 
+/* --- the first batch --- */
+
+static atomic_bool is_stuck;
+
+/* Gives up after 120 s, for a thread that waits for it although it must not. */
+static void be_stuck(void *argument)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+
+    (void)argument;
+    for (int left_ms = 120000; atomic_load(&is_stuck) && left_ms > 0; left_ms--) {
+        nanosleep(&moment, NULL);
+    }
+    atomic_store(&is_stuck, false);
+}
+
+/* Adds up host tensors of a process set until all its ranks open inboxes. Returns false
+ * if the other work has given up before. */
+static bool adds_while_opening(int set, int count)
+{
+    int32_t opening = 0;
+
+    while (opening < count && opening >= 0) {
+        struct hvd_tensor tensor =
+            call_tensor("opening", HVD_INT32, NULL, 0, &opening, &opening);
+
+        opening = !atomic_load(&is_stuck)                         ? -MOST_RANKS
+                  : fake_gpu_calls("cuIpcOpenMemHandle") > opened ? 1
+                                                                  : 0;
+        call_allreduce(&tensor, 1, HVD_SUM, 1, 1, set);
+    }
+    return opening == count && atomic_load(&is_stuck);
+}
+
+/* The GPUs of all ranks but the last are busy with other work, which CUDA waits for when
+ * it opens memory. */
+static void test_first_batch(void)
+{
+    static const int64_t shape[] = {SMALL};
+    struct hvd_tensor tensor =
+        gpu_tensor("first", HVD_FLOAT32, shape, 1, inputs, inputs, stream);
+    struct hvd_request *request = NULL;
+    struct hvd_error err = {0};
+    const bool is_busy = rank < size - 1;
+    bool is_good = true;
+    int ranks[MOST_RANKS], set;
+
+    for (int i = 0; i < size; i++) {
+        ranks[i] = i;
+    }
+    set = call_set_add(ranks, size - 1);
+    gpu_copy(inputs, values, SMALL * sizeof(float), stream);
+    gpu_finish(stream);
+    opened = fake_gpu_calls("cuIpcOpenMemHandle");
+    atomic_store(&is_stuck, is_busy);
+    fake_gpu_enqueue(gpu_stream(), be_stuck, NULL);
+    if (hvd_allreduce_start(&tensor, 1, HVD_SUM, 1, 1, HVD_SET_GLOBAL, &request, &err) !=
+        0) {
+        fprintf(stderr, "# rank %d: %s\n", rank, err.text);
+        exit(1);
+    }
+    if (is_busy) {
+        is_good = adds_while_opening(set, size - 1);
+    }
+    atomic_store(&is_stuck, false);
+    call_finish(0, &request, &err);
+    hvd_request_free(request);
+    call_set_remove(set);
+    report(is_good, "host tensors are added while the inboxes are opened");
+}
+
 /* --- --- */
 
 static void init(void)
 {
     const char *fails = getenv("ONE_KERNEL_FAILS");
 
+    setenv("HOROVOD_DYNAMIC_PROCESS_SETS", "1", 1);
     call_init();
     if (fails != NULL) {
         fake_gpu_fail_in(fails, -1);
@@ -300,6 +376,9 @@ int main(int argc, char **argv)
     size = hvd_size();
     shared_random = call_seed();
     own_random = shared_random + (uint32_t)rank;
+    if (by_kernel && size > 2) {
+        test_first_batch();
+    }
     test_bits();
     is_good = run_queue();
     report(is_good, "batches of both kinds follow each other");

@@ -47,6 +47,23 @@ static bool open_set(struct pass *pass, struct hvd_gpu_comm **comm,
            pass_module->window_create(*comm, 1 << 20, window, &pass->err) == 0;
 }
 
+static bool make_inbox(struct pass *pass, struct hvd_gpu_comm *comm,
+                       struct hvd_gpu_inbox **inbox)
+{
+    struct hvd_gpu_step step = {.kind = HVD_GPU_ALLOCATE_INBOX};
+    struct hvd_gpu_work work = {.queue = HVD_GPU_COLLECT, .steps = &step, .count = 1};
+
+    if (pass_module->inbox_create(comm, 1 << 20, inbox, &pass->err) != 0) {
+        return false;
+    }
+    step.to = *inbox;
+    if (pass_run(pass, &work) != 0) {
+        return false;
+    }
+    pass->err = (*inbox)->error;
+    return pass->err.status == 0;
+}
+
 /* Connects the communicator. Its stream waits for the event `ready`. */
 static bool wait_behind(struct pass *pass, struct hvd_gpu_comm *comm)
 {
@@ -146,7 +163,7 @@ static void libhvd_goes_on(void)
     void *memory = NULL;
 
     if (!tap_ok(begin_stuck(&stuck) && open_set(pass, &comm, &window) &&
-                    pass_module->inbox_create(comm, 1 << 20, &inbox, &pass->err) == 0 &&
+                    make_inbox(pass, comm, &inbox) &&
                     pass_module->alloc(pass->device, HVD_GPU_DEVICE_MEMORY, 1 << 20,
                                        &memory, &pass->err) == 0,
                 "a process set has a window, an inbox and memory (%s)", pass->err.text)) {
