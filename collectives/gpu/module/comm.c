@@ -436,7 +436,7 @@ static int test_use(struct hvd_gpu_comm *comm)
     return hvd_event_test(comm->last_use, NULL);
 }
 
-static void retire_memory(struct hvd_gpu_comm *comm)
+static void retire_windows(struct hvd_gpu_comm *comm)
 {
     struct hvd_gpu_device *device = comm->device;
     struct hvd_gpu_window *windows;
@@ -445,25 +445,30 @@ static void retire_memory(struct hvd_gpu_comm *comm)
     windows = comm->windows;
     comm->windows = NULL;
     pthread_mutex_unlock(&device->lock);
-    hvd_device_retire(device, windows, comm->inbox);
-    comm->inbox = NULL;
+    hvd_device_retire(device, windows, NULL);
 }
 
 bool hvd_comm_leave(struct hvd_gpu_comm *comm)
 {
     int status = hvd_comm_handle(comm) == NULL ? 0 : test_use(comm);
+    const bool is_unused = status == 0;
 
-    if (status == 0 && comm->is_abandoned) {
+    if (is_unused && comm->is_abandoned) {
         hvd_comm_abort(comm);
-    } else if (status == 0) {
+    } else if (is_unused) {
         status = finish_comm(comm);
     }
     if (status == HVD_INPROGRESS) {
         return false;
     }
-    /* After an abort, the device may still use this memory; see hvd_device_close. */
+    /* After an abort, the device may still use this memory; see hvd_device_close. Windows
+     * belong to NCCL's communicator, which may still exist; inboxes do not. */
     if (status == 0 && !atomic_load(&comm->device->is_aborted)) {
-        retire_memory(comm);
+        retire_windows(comm);
+    }
+    if (is_unused && !atomic_load(&comm->device->is_aborted)) {
+        hvd_device_retire(comm->device, NULL, comm->inbox);
+        comm->inbox = NULL;
     }
     hvd_event_destroy(comm->last_use);
     comm->last_use = NULL;
