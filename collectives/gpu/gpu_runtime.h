@@ -66,7 +66,10 @@ struct hvd_gpu_set {
     /* gpu_inbox.c: the largest batch that one kernel reduces, 0: none; and the inbox of
      * comm, NULL until it is needed */
     int64_t one_kernel_bytes;
-    int ranks_on_gpu; /* the most ranks of the set that share a GPU */
+    /* The most ranks of the set that share a GPU. Ranks of other sets are not known here:
+     * kernels of each set have at most one block for each multiprocessor, which runs four
+     * at once, so those of up to four sets fit on a GPU that all of them use. */
+    int ranks_on_gpu;
     struct hvd_gpu_inbox *inbox;
 };
 
