@@ -114,13 +114,26 @@ int bench_job_gather(const void *mine, size_t bytes, void *all, struct hvd_error
     return status;
 }
 
+/* Returns the lowest rank that knows why the ranks failed, or `size` if none failed. */
+static int find_cause(const struct verdict *all, int size)
+{
+    int lost = size;
+
+    for (int rank = 0; rank < size; rank++) {
+        if (all[rank].status != 0 && all[rank].status != HVD_ERR_PEER) {
+            return rank;
+        }
+        if (all[rank].status != 0 && lost == size) {
+            lost = rank;
+        }
+    }
+    return lost;
+}
+
 static int judge_verdicts(const struct verdict *all, int size, struct hvd_error *err)
 {
-    int bad = 0, same = 0;
+    int bad = find_cause(all, size), same = 0;
 
-    while (bad < size && all[bad].status == 0) {
-        bad++;
-    }
     if (bad == size) {
         return 0;
     }

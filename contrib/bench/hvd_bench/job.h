@@ -34,9 +34,11 @@ int bench_job_most(double *values, int count, struct hvd_error *err);
 /* Gathers `bytes` of each rank into all[size * bytes], in the order of the ranks. */
 int bench_job_gather(const void *mine, size_t bytes, void *all, struct hvd_error *err);
 
-/* Returns 0 on all ranks, or on all ranks the status of the lowest rank that failed.
- * mine: this rank's status, with its reason in *err. After a failure *err has the reason
- * of that lowest rank, and its number unless all ranks gave the same reason. */
+/* Returns 0 on all ranks, or on all ranks the status of the lowest rank that failed. A
+ * rank with HVD_ERR_PEER counts only if no rank gives another status: the rank that it
+ * has lost knows the cause. mine: this rank's status, with its reason in *err. After a
+ * failure *err has the reason of that lowest rank, and its number unless all ranks gave
+ * the same reason. */
 int bench_job_agree(int mine, struct hvd_error *err);
 
 double bench_now(void); /* seconds, monotonic */

@@ -40,7 +40,10 @@ struct bench_limit_plan {
     bool streams; /* outputs go past the caches */
 };
 
-/* Adds the counterpart's part, of equal length, to this rank's. */
+/* Adds the counterpart's part, of equal length, to this rank's. After a failure, begin,
+ * finish and flush return at once with wrong sums, so that the other ranks of the node
+ * need not wait, and the counterpart's exchange fails, too. The owner of the exchange
+ * reports the failure. */
 struct bench_limit_exchange {
     void *self;
     /* Begins to send `count` floats and to add the counterpart's. The sum goes to `out`

@@ -43,6 +43,7 @@ static int run_block(const struct race *race, int contender, int calls, double *
 
     if (status == 0) {
         status = one->ops->run(one->self, calls, seconds, err);
+        status = bench_job_agree(status, err);
     }
     return status == 0 ? bench_job_most(seconds, 1, err) : status;
 }
@@ -77,7 +78,8 @@ static int check_contender(const struct race *race, int contender, struct hvd_er
     if (one->ops->check != NULL) {
         status = one->ops->check(one->self, err);
     } else {
-        status = one->ops->run(one->self, 1, &seconds, err);
+        /* a rank that fails may leave wrong results on other ranks */
+        status = bench_job_agree(one->ops->run(one->self, 1, &seconds, err), err);
         if (status == 0) {
             status = bench_work_check(race->work, race->work->output, one->name, err);
         }

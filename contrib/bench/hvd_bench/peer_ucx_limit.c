@@ -3,7 +3,10 @@
  * a node add up through shared memory (limit.h), and each exchanges its part with its
  * counterpart on the other node, by nothing but active messages of UCX that fit one
  * segment of the receiver, which adds them up from UCX's own buffer. A sender is at most
- * one window ahead of what it has received, so that messages do not pile up. */
+ * one window ahead of what it has received, so that messages do not pile up.
+ *
+ * A rank that cannot send closes the connection, so the counterpart's sends fail, too.
+ * Both then exchange nothing more and report an error at the end of the call. */
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -28,9 +31,12 @@ enum {
     ADDRESS_BYTES = 2048
 };
 
+struct peer;
+
 /* Numbers that are exchanged. All bytes that a rank sends form one stream, in which a
  * range has the same place on both ranks. */
 struct range {
+    struct peer *peer;
     const float *in;
     float *out;
     float *copy; /* or NULL */
@@ -48,8 +54,9 @@ struct early {
 
 struct peer {
     ucp_context_h context;
-    ucp_worker_h worker;
+    ucp_worker_h worker; /* NULL after a failure */
     ucp_ep_h endpoint;
+    int other; /* rank of the counterpart */
     struct bench_limit limit;
     struct bench_limit_exchange exchange;
     struct bench_limit_plan plan;
@@ -63,13 +70,63 @@ struct peer {
     struct early early[HEADERS];
     int early_count;
     float last, last_sum; /* a number that ends a series of sums */
-    bool has_failed;
+    ucs_status_t failure; /* the first one; UCS_OK if there is none */
 };
 
 struct address {
     size_t bytes;
     char data[ADDRESS_BYTES];
 };
+
+static void keep_failure(struct peer *peer, ucs_status_t status)
+{
+    if (peer->failure == UCS_OK) {
+        peer->failure = status;
+    }
+}
+
+/* Whether a failure may have its cause on the other rank. */
+static bool is_loss(ucs_status_t failure)
+{
+    switch (failure) {
+    case UCS_ERR_CANCELED:
+    case UCS_ERR_CONNECTION_RESET:
+    case UCS_ERR_ENDPOINT_TIMEOUT:
+    case UCS_ERR_IO_ERROR:
+    case UCS_ERR_NOT_CONNECTED:
+    case UCS_ERR_REJECTED:
+    case UCS_ERR_UNREACHABLE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Closes the connection without the counterpart's help, and cancels what this rank sends.
+ * UCX closes the sockets of an endpoint later, but those of a worker at once. */
+static void disconnect(struct peer *peer)
+{
+    static const ucp_request_param_t params = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+        .flags = UCP_EP_CLOSE_FLAG_FORCE,
+    };
+
+    if (peer->endpoint != NULL) {
+        ucs_status_ptr_t request = ucp_ep_close_nbx(peer->endpoint, &params);
+
+        if (UCS_PTR_IS_PTR(request)) {
+            while (ucp_request_check_status(request) == UCS_INPROGRESS) {
+                ucp_worker_progress(peer->worker);
+            }
+            ucp_request_free(request);
+        }
+        peer->endpoint = NULL;
+    }
+    if (peer->worker != NULL) {
+        ucp_worker_destroy(peer->worker);
+        peer->worker = NULL;
+    }
+}
 
 static struct range *range_at(struct peer *peer, uint64_t number)
 {
@@ -133,6 +190,9 @@ static ucs_status_t on_arrival(void *arg, const void *header, size_t header_byte
 
     (void)header_bytes;
     (void)param;
+    if (peer->failure != UCS_OK) {
+        return UCS_OK; /* its range may have been given up */
+    }
     memcpy(&position, header, sizeof(position));
     range = find_range(peer, position);
     if (range != NULL) {
@@ -170,7 +230,7 @@ static void on_sent(void *request, ucs_status_t status, void *user_data)
 {
     struct range *range = user_data;
 
-    (void)status;
+    keep_failure(range->peer, status);
     range->sending--;
     ucp_request_free(request);
 }
@@ -198,18 +258,23 @@ static void send_one(struct peer *peer)
                               bytes, &params);
     if (!UCS_PTR_IS_PTR(request)) {
         range->sending--;
+        keep_failure(peer, UCS_PTR_STATUS(request));
     }
-    peer->has_failed |= UCS_PTR_IS_ERR(request);
     peer->sent += bytes;
 }
 
+/* Sends what the window allows. After a failure, tells the counterpart. */
 static void send_window(struct peer *peer)
 {
     uint64_t end =
         peer->finished < peer->begun ? range_at(peer, peer->begun - 1)->end : peer->sent;
 
-    while (peer->sent < end && peer->sent < peer->received + WINDOW) {
+    while (peer->failure == UCS_OK && peer->sent < end &&
+           peer->sent < peer->received + WINDOW) {
         send_one(peer);
+    }
+    if (peer->failure != UCS_OK) {
+        disconnect(peer);
     }
 }
 
@@ -220,12 +285,13 @@ static void begin_range(void *self, const float *part, float *out, float *copy,
     uint64_t begin = peer->begun > 0 ? range_at(peer, peer->begun - 1)->end : 0;
 
     *range_at(peer, peer->begun++) =
-        (struct range){.in = part,
+        (struct range){.peer = peer,
+                       .in = part,
                        .out = out,
                        .copy = copy,
                        .begin = begin,
                        .end = begin + (uint64_t)count * sizeof(float)};
-    if (peer->early_count > 0) {
+    if (peer->early_count > 0 && peer->failure == UCS_OK) {
         add_early(peer);
     }
     send_window(peer);
@@ -233,7 +299,7 @@ static void begin_range(void *self, const float *part, float *out, float *copy,
 
 static int progress_ranges(struct peer *peer)
 {
-    int events = (int)ucp_worker_progress(peer->worker);
+    int events = peer->worker != NULL ? (int)ucp_worker_progress(peer->worker) : 0;
 
     send_window(peer);
     return events;
@@ -252,7 +318,7 @@ static void finish_range(void *self)
 
     while ((peer->sent < range->end || range->sending > 0 ||
             range->added < range->end - range->begin) &&
-           !peer->has_failed) {
+           peer->failure == UCS_OK) {
         idle = progress_ranges(peer) != 0 ? 0 : idle + 1;
         if (idle == POLLS) {
             sched_yield();
@@ -272,7 +338,7 @@ static void flush_ranges(void *self)
 
     begin_range(peer, &peer->last, &peer->last_sum, NULL, 1);
     finish_range(peer);
-    ucp_worker_progress(peer->worker);
+    progress_ranges(peer);
 }
 
 /* Sums without other ranks of the node. */
@@ -288,6 +354,19 @@ static void sum_alone(struct peer *peer, int calls)
     flush_ranges(peer);
 }
 
+static int report_failure(const struct peer *peer, struct hvd_error *err)
+{
+    if (peer->failure == UCS_OK) {
+        return 0;
+    }
+    return is_loss(peer->failure)
+               ? hvd_fail(err, HVD_ERR_PEER,
+                          "ucx-limit: UCX has lost the connection to rank %d: %s",
+                          peer->other, ucs_status_string(peer->failure))
+               : hvd_fail(err, HVD_ERR_NET, "ucx-limit: UCX cannot send to rank %d: %s",
+                          peer->other, ucs_status_string(peer->failure));
+}
+
 static int run_ucx(void *self, int calls, double *seconds, struct hvd_error *err)
 {
     struct peer *peer = self;
@@ -299,8 +378,7 @@ static int run_ucx(void *self, int calls, double *seconds, struct hvd_error *err
         sum_alone(peer, calls);
     }
     *seconds = bench_now() - start;
-    return peer->has_failed ? hvd_fail(err, HVD_ERR_NET, "ucx-limit: UCX cannot send")
-                            : 0;
+    return report_failure(peer, err);
 }
 
 static int prepare_ucx(void *self, struct bench_work *work, struct hvd_error *err)
@@ -309,37 +387,18 @@ static int prepare_ucx(void *self, struct bench_work *work, struct hvd_error *er
     int status = bench_limit_supports(work, err);
 
     peer->work = work;
-    return status < 0 || peer->limit.memory == NULL
-               ? status
-               : bench_limit_choose(&peer->limit, work, &peer->plan, err);
-}
-
-static void close_endpoint(struct peer *peer)
-{
-    static const ucp_request_param_t params = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
-        .flags = UCP_EP_CLOSE_FLAG_FORCE,
-    };
-    ucs_status_ptr_t request = ucp_ep_close_nbx(peer->endpoint, &params);
-
-    if (UCS_PTR_IS_PTR(request)) {
-        while (ucp_request_check_status(request) == UCS_INPROGRESS) {
-            ucp_worker_progress(peer->worker);
-        }
-        ucp_request_free(request);
+    if (status < 0 || peer->limit.memory == NULL) {
+        return status;
     }
+    status = bench_limit_choose(&peer->limit, work, &peer->plan, err);
+    return status < 0 ? status : report_failure(peer, err);
 }
 
 static void destroy_ucx(void *self)
 {
     struct peer *peer = self;
 
-    if (peer->endpoint != NULL) {
-        close_endpoint(peer);
-    }
-    if (peer->worker != NULL) {
-        ucp_worker_destroy(peer->worker);
-    }
+    disconnect(peer);
     if (peer->context != NULL) {
         ucp_cleanup(peer->context);
     }
@@ -393,16 +452,39 @@ static ucs_status_t write_address(struct peer *peer, struct address *mine)
     return status;
 }
 
+static void on_failure(void *arg, ucp_ep_h endpoint, ucs_status_t status)
+{
+    (void)endpoint;
+    keep_failure(arg, status);
+}
+
+/* Exchanges the first numbers. Until a message of each rank has come through, UCX may not
+ * notice that the counterpart closes the connection, or may abort the process (1.13.1).
+ * So the ranks learn by hvd whether the first message was sent. */
+static int exchange_first(struct peer *peer, struct hvd_error *err)
+{
+    int status;
+
+    begin_range(peer, &peer->last, &peer->last_sum, NULL, 1);
+    status = bench_job_agree(report_failure(peer, err), err);
+    if (status < 0) {
+        return status;
+    }
+    finish_range(peer);
+    flush_ranges(peer);
+    return bench_job_agree(report_failure(peer, err), err);
+}
+
 /* Connects to the rank with the same local rank on the other node. */
 static int join_other(struct peer *peer, const struct bench_job *job,
                       struct hvd_error *err)
 {
     struct address mine = {0}, *all = calloc((size_t)job->size, sizeof(all[0]));
-    int other =
-        hvd_layout_rank(&job->layout, 1 - job->layout.node[job->rank], job->local_rank);
     ucs_status_t made = open_worker(peer);
     int status;
 
+    peer->other =
+        hvd_layout_rank(&job->layout, 1 - job->layout.node[job->rank], job->local_rank);
     if (made == UCS_OK) {
         made = write_address(peer, &mine);
     }
@@ -414,15 +496,23 @@ static int join_other(struct peer *peer, const struct bench_job *job,
         status = bench_job_gather(&mine, sizeof(mine), all, err);
     }
     if (status == 0) {
-        const ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
-                                        .address =
-                                            (const ucp_address_t *)all[other].data};
+        const ucp_ep_params_t params = {
+            .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS |
+                          UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                          UCP_EP_PARAM_FIELD_ERR_HANDLER,
+            .address = (const ucp_address_t *)all[peer->other].data,
+            .err_mode = UCP_ERR_HANDLING_MODE_PEER,
+            .err_handler = {.cb = on_failure, .arg = peer},
+        };
 
         made = ucp_ep_create(peer->worker, &params, &peer->endpoint);
         status = made == UCS_OK ? 0
                                 : hvd_fail(err, HVD_ERR_UNSUPPORTED, "UCX: %s",
                                            ucs_status_string(made));
         status = bench_job_agree(status, err);
+    }
+    if (status == 0) {
+        status = exchange_first(peer, err);
     }
     free(all);
     return status;
@@ -442,7 +532,9 @@ int bench_ucx_limit_create(const struct bench_job *job, const char *program,
                         job->layout.nodes, hvd_number_plural(job->layout.nodes));
     }
     status = bench_contender_create("ucx-limit", &ops, sizeof(*peer), out, err);
+    status = bench_job_agree(status, err);
     if (status < 0) {
+        free(out->self);
         return status;
     }
     peer = out->self;
