@@ -13,11 +13,13 @@
 set -euo pipefail
 
 here=$(dirname "$(readlink -f "$0")")
-build=$(readlink -f "$1") out=$2
+[ $# -ge 2 ] || { sed -n '3,13s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2; }
+build=$(realpath "$1") out=$2
 shift 2
 parts=("$@")
 [ $# -gt 0 ] || parts=(node nodes training)
 bench=$build/contrib/bench/hvd_bench/hvd-bench
+[ -x "$bench" ] || { echo "figures.sh: there is no $bench: build it with -Dbench=true" >&2 && exit 1; }
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/hvd-bench
 # Gives this shell's group precedence over other work on the machine.
 echo -20 >/proc/self/autogroup 2>/dev/null || true
@@ -31,17 +33,28 @@ done
 mkdir "$out"
 out=$(readlink -f "$out")
 
+# A measurement is a process group, so that it ends with this script.
+measurement=
+trap '[ -z "$measurement" ] || kill -- "-$measurement"' EXIT
+
 # record NAME COMMAND...: prints the output and keeps it. A part that fails does not end the others.
 record()
 {
-    local name=$1
+    local name=$1 printer
     shift
     begun=$((begun + 1))
     echo "== $name: measurement $begun of $total, $((SECONDS / 60)) min since the start"
-    {
-        echo "\$ $*"
-        "$@" 2>&1 || echo "failed with status $?"
-    } | tee "$out/$name.txt"
+    exec 3> >(tee "$out/$name.txt")
+    printer=$!
+    echo "\$ $*" >&3
+    set -m
+    "$@" >&3 2>&1 3>&- </dev/null &
+    measurement=$!
+    set +m
+    wait "$measurement" || echo "failed with status $?" >&3
+    measurement=
+    exec 3>&-
+    wait "$printer"
     echo
 }
 

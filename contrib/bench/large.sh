@@ -13,6 +13,12 @@ bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ $# -ge 2 ] || { sed -n '3,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2; }
 build=$(realpath "$1") mib=$2 layout=${3:-2} real=${4:--1}
 shift $(($# < 4 ? $# : 4))
+[[ $mib =~ ^[1-9][0-9]*$ ]] || { echo "large.sh: MIB '$mib': expected a number above 0" >&2 && exit 2; }
+[[ $layout =~ ^[0-9]+(,[0-9]+)*$ ]] || {
+    echo "large.sh: layout '$layout': expected the number of ranks of each node, such as 2 or 1,1" >&2
+    exit 2
+}
+[[ $real =~ ^(-1|[0-9]+)$ ]] || { echo "large.sh: REAL '$real': expected a rank, or -1 for all" >&2 && exit 2; }
 program=$build/contrib/bench/large_ranks hvdrun=$build/pmix_boot/hvdrun/hvdrun
 [ -x "$program" ] || { echo "there is no $program: configure with -Dbench=true" >&2 && exit 1; }
 ranks=$(($(tr , + <<<"$layout")))

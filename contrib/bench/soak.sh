@@ -12,6 +12,11 @@ set -euo pipefail
 bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 [ $# -ge 1 ] || { sed -n '3,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2; }
 build=$(realpath "$1") steps=${2:-250000} layout=${3:-2}
+[[ $steps =~ ^[1-9][0-9]*$ ]] || { echo "soak.sh: STEPS '$steps': expected a number above 0" >&2 && exit 2; }
+[[ $layout =~ ^[0-9]+(,[0-9]+)*$ ]] || {
+    echo "soak.sh: layout '$layout': expected the number of ranks of each node, such as 2 or 1,1" >&2
+    exit 2
+}
 program=$build/contrib/bench/soak_ranks
 [ -x "$program" ] || { echo "there is no $program: configure with -Dbench=true" >&2 && exit 1; }
 on_nodes=()

@@ -6,6 +6,7 @@
 # Open MPI. Needs root. HVD_TWO_NODES_CABLE=COMMAND: COMMAND NAMESPACE NAMESPACE DEVICE creates the cable
 # in place of a perfect one.
 set -eu
+[ $# -ge 3 ] || { sed -n '3,7s/^# \{0,1\}//p' "$0" >&2 && exit 2; }
 
 # on_node NODE COMMAND...: replaces this shell by the command, on that node.
 on_node()
@@ -34,10 +35,16 @@ esac
 self=$(readlink -f "$0")
 launcher=$1 layout=$2
 shift 2
+[[ $layout =~ ^[0-9]+(,[0-9]+)?$ ]] || {
+    echo "two_nodes.sh: layout '$layout': expected the numbers of ranks on one node or two, such as 2 or 1,1" >&2
+    exit 2
+}
+monitor=
 export HVD_TWO_NODES="hvd$$" UCX_TLS="${UCX_TLS:-tcp}"
 
 clean_up()
 {
+    [ -z "$monitor" ] || kill "$monitor" 2>/dev/null || : # it would keep its network
     ip netns del "$HVD_TWO_NODES-0" 2>/dev/null || :
     ip netns del "$HVD_TWO_NODES-1" 2>/dev/null || :
 }
@@ -53,6 +60,7 @@ await_link()
 {
     local changes
     exec {changes}< <(exec ip -n "$HVD_TWO_NODES-0" monitor link 2>/dev/null)
+    monitor=$!
     SECONDS=0
     until is_up 0 && is_up 1; do
         if [ "$SECONDS" -gt 10 ]; then
@@ -61,7 +69,8 @@ await_link()
         fi
         read -r -t 0.5 -u "$changes" || :
     done
-    kill "$!"
+    kill "$monitor"
+    monitor=
     exec {changes}<&-
 }
 

@@ -56,6 +56,15 @@ is_ended_by_signal()
     rm "$work/pids"
 }
 
+# refuses REASON ARGUMENT...: two_nodes.sh ends with status 2 and the reason.
+refuses()
+{
+    local reason=$1
+    shift
+    "$two_nodes" "$@" 2>"$work/reason"
+    [ $? -eq 2 ] && grep -q "$reason" "$work/reason"
+}
+
 # obstacle LAUNCHER: prints why the launcher cannot be tested, or nothing.
 obstacle()
 {
@@ -66,6 +75,9 @@ obstacle()
         echo 'its daemons may hang between fork and exec'
     fi
 }
+
+check 'without a command it prints its usage' refuses 'LAUNCHER LAYOUT COMMAND' "$hvdrun" 1,1
+check 'a wrong layout is named' refuses "layout '1,1,1'" "$hvdrun" 1,1,1 true
 
 for launcher in "$hvdrun" mpirun; do
     reason=$(obstacle "$launcher")
