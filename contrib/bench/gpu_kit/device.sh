@@ -37,7 +37,16 @@ summary=$out/summary.txt
 : >"$log"
 : >"$summary"
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+session='' has_mps=''
+
+# Ends a step that was interrupted, and the daemon of MPS.
+clean_up()
+{
+    [ -z "$session" ] || end_session "$session"
+    [ -z "$has_mps" ] || echo quit | nvidia-cuda-mps-control >>"$log" 2>&1
+    rm -rf "$work"
+}
+trap clean_up EXIT
 
 # --- surroundings ---
 
@@ -131,7 +140,7 @@ findings()
 # step NAME LIMIT COMMAND...: runs a command for at most LIMIT seconds. EXPECT is the exit status of success, default 0.
 step()
 {
-    local name=$1 limit=$2 left begin=$SECONDS status pid took result words
+    local name=$1 limit=$2 left begin=$SECONDS status took result words
     shift 2
     [[ $name =~ ${KIT_ONLY:-.} ]] || return 0
     left=$((seconds - (SECONDS - began)))
@@ -142,10 +151,11 @@ step()
     [ "$limit" -lt "$left" ] || limit=$left
     printf '\n===== %s: %s\n' "$name" "$*" >>"$log"
     setsid timeout -k 3 "$limit" "$@" >"$work/out" 2>&1 </dev/null &
-    pid=$!
-    wait $pid
+    session=$!
+    wait $session
     status=$?
-    end_session $pid
+    end_session $session
+    session=
     cat "$work/out" >>"$log"
     took=$((SECONDS - begin))
     [ $status != "${EXPECT-0}" ] || status=0
@@ -342,6 +352,7 @@ if [ "${KIT_MPS:-0}" = 1 ] && command -v nvidia-cuda-mps-control >/dev/null; the
     export CUDA_MPS_PIPE_DIRECTORY=$work/mps CUDA_MPS_LOG_DIRECTORY=$work/mps-log
     mkdir -p "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY"
     nvidia-cuda-mps-control -d >>"$log" 2>&1
+    has_mps=yes
     c_test mps-nccl-2 40 2 gpu_collectives_test 1
     probe mps-beside-nccl-2 50 2 beside
     probe mps-launch-2 30 2 launch
@@ -349,6 +360,7 @@ if [ "${KIT_MPS:-0}" = 1 ] && command -v nvidia-cuda-mps-control >/dev/null; the
     NCCL_COMM_BLOCKING=1 probe mps-launch-2-blocking 30 2 launch
     probe mps-resnet-2 60 2 resnet overhead
     echo quit | nvidia-cuda-mps-control >>"$log" 2>&1
+    has_mps=
     cat "$CUDA_MPS_LOG_DIRECTORY"/*.log >>"$log" 2>/dev/null
 fi
 
