@@ -34,6 +34,7 @@ static int allocate(struct hvd_gpu_inbox *inbox, CUstream stream, const char **f
 {
     const struct hvd_gpu_comm *comm = inbox->comm;
     const struct hvd_cuda *cuda = comm->device->cuda;
+    struct hvd_cuda_handle ipc;
     CUdeviceptr address = 0;
     int error;
 
@@ -45,10 +46,11 @@ static int allocate(struct hvd_gpu_inbox *inbox, CUstream stream, const char **f
     }
     inbox->memory = inbox->peers[comm->rank] = (char *)(uintptr_t)address;
     *function = "cuIpcGetMemHandle";
-    error = cuda->ipc_get((struct hvd_cuda_handle *)inbox->handles[comm->rank], address);
+    error = cuda->ipc_get(&ipc, address);
     if (error != CUDA_SUCCESS) {
         return error;
     }
+    memcpy(inbox->handles[comm->rank], &ipc, sizeof(ipc));
     if (cuda->device_attribute(&inbox->blocks, CU_DEVICE_MULTIPROCESSORS,
                                comm->device->number) != CUDA_SUCCESS) {
         inbox->blocks = 1;
