@@ -347,6 +347,17 @@ int hvd_roster_remove(struct hvd_roster *roster, int id, const char *host, int64
     return remove_member(roster, hvd_roster_find(roster, id), host, now_ms);
 }
 
+/* Whether the member's process has joined again over another connection. */
+static bool has_returned(const struct hvd_roster *roster, const struct hvd_member *member)
+{
+    for (int i = 0; i < roster->count; i++) {
+        if (&roster->members[i] != member && roster->members[i].slot == member->slot) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int hvd_roster_lose(struct hvd_roster *roster, int id, const char *host, int64_t now_ms)
 {
     struct hvd_member *member = hvd_roster_find(roster, id);
@@ -358,7 +369,7 @@ int hvd_roster_lose(struct hvd_roster *roster, int id, const char *host, int64_t
         member->round = NULL;
     }
     if (!roster->rules.is_elastic || roster->generation > 0 || member->slot < 0 ||
-        add_slot(&roster->lost, &lost) < 0) {
+        (!has_returned(roster, member) && add_slot(&roster->lost, &lost) < 0)) {
         return hvd_roster_remove(roster, id, host, now_ms);
     }
     return remove_member(roster, member, host, now_ms);

@@ -215,7 +215,11 @@ static struct hvd_roster with_reset(void)
 
 static void test_resets(void)
 {
+    enum {
+        OTHER_ID = 7, /* of the second connection of member 1 */
+    };
     struct hvd_roster roster = with_reset();
+    struct hvd_roster_failure failure;
     struct hvd_roster_step step;
 
     come(&roster, 1, 20);
@@ -251,6 +255,19 @@ static void test_resets(void)
     expect(&roster, 1, 2);
     tap_ok(act_of(&roster, 40) == HVD_ROSTER_FORM && roster.size == 2,
            "they do not wait for a member whose process has ended");
+    hvd_roster_finish(&roster);
+
+    roster = make(3, 1, 3, -1);
+    come(&roster, 0, 0);
+    come(&roster, 1, 0);
+    hvd_roster_add(&roster, OTHER_ID);
+    hvd_roster_join(&roster, OTHER_ID, &(struct hvd_roster_join){.slot = 1}, 5, &failure);
+    hvd_roster_lose(&roster, 1, "n1", 10);
+    tap_ok(act_of(&roster, 10 + HVD_ROSTER_RETURN_MS) == HVD_ROSTER_WAIT,
+           "a member that joins again before its reset is noticed is not gone");
+    come(&roster, 2, 40000);
+    tap_ok(act_of(&roster, 40000) == HVD_ROSTER_FORM && roster.size == 3,
+           "all begin with it once the last one has joined");
     hvd_roster_finish(&roster);
 }
 
