@@ -95,6 +95,7 @@ static bool is_loss(ucs_status_t failure)
     case UCS_ERR_IO_ERROR:
     case UCS_ERR_NOT_CONNECTED:
     case UCS_ERR_REJECTED:
+    case UCS_ERR_TIMED_OUT:
     case UCS_ERR_UNREACHABLE:
         return true;
     default:
