@@ -12,9 +12,12 @@
 /* The smallest buffer. */
 static const size_t least_bytes = 64 << 10;
 
-/* How long to wait until memory is freed: a rank that dies must not hold up the others
- * for longer. */
-static const int free_ms = 3000;
+/* How long to wait until memory is freed, because a rank that dies must not hold up the
+ * others for ever: for a caller that can use pinned host memory instead, and for one
+ * whose job ends without the memory. The device may have work for seconds although all
+ * ranks live. */
+static const int short_free_ms = 3000;
+static const int long_free_ms = 60000;
 
 /* The shortest time between two requests to the framework to free memory. */
 static const int64_t ask_ns = 10000000000;
@@ -160,24 +163,16 @@ static struct hvd_gpu_buffer *take_idle(struct hvd_gpu_pool *pool,
     return taken;
 }
 
-/* Lets the module free a list of buffers, and waits for that. If it is stuck, only the
- * first caller waits. */
-static void retire_buffers(struct hvd_gpu_pool *pool, struct hvd_gpu_buffer *buffer)
+static void retire_buffers(const struct hvd_gpu_pool *pool, struct hvd_gpu_buffer *buffer)
 {
-    const struct hvd_gpu_module *module = pool->module;
-    bool is_stuck =
-        atomic_load(&pool->frees_late) && !module->await_retired(pool->device, 0);
-
     while (buffer != NULL) {
         struct hvd_gpu_buffer *next = buffer->next;
 
-        module->retire(pool->device, buffer->memory_kind, buffer->memory);
-        module->event_destroy(buffer->last_use);
+        pool->module->retire(pool->device, buffer->memory_kind, buffer->memory);
+        pool->module->event_destroy(buffer->last_use);
         free(buffer);
         buffer = next;
     }
-    atomic_store(&pool->frees_late,
-                 !module->await_retired(pool->device, is_stuck ? 0 : free_ms));
 }
 
 /* When memory is short: returns unused buffers to the device and tries again. Asks for
@@ -185,21 +180,20 @@ static void retire_buffers(struct hvd_gpu_pool *pool, struct hvd_gpu_buffer *buf
  *
  * Freeing device memory may wait for all work launched on the device. This work ends,
  * because a batch that may launch waits only for batches that all ranks can launch before
- * it, unless a rank dies: only this thread may learn of that. */
+ * it, unless a rank dies: only this thread may learn of that. So a thread of the module
+ * frees the buffers, and this one waits for it up to wait_ms. */
 static int make_from_rest(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
-                          size_t bytes, struct hvd_gpu_buffer **out,
+                          size_t bytes, int wait_ms, struct hvd_gpu_buffer **out,
                           struct hvd_error *err)
 {
-    struct hvd_gpu_buffer *idle = take_idle(pool, memory_kind);
-
-    if (idle != NULL) {
-        retire_buffers(pool, idle);
-    }
+    retire_buffers(pool, take_idle(pool, memory_kind));
+    atomic_store(&pool->frees_late, !pool->module->await_retired(pool->device, wait_ms));
     return make_buffer(pool, memory_kind, bytes, out, err);
 }
 
-int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
-                        size_t bytes, struct hvd_gpu_buffer **out, struct hvd_error *err)
+static int take_buffer(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
+                       size_t bytes, int wait_ms, struct hvd_gpu_buffer **out,
+                       struct hvd_error *err)
 {
     struct hvd_gpu_buffer *buffer;
     size_t size = least_bytes;
@@ -214,7 +208,7 @@ int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memo
     if (status == 0 && buffer == NULL) {
         status = make_buffer(pool, memory_kind, size, &buffer, err);
         if (status == HVD_ERR_NOMEM) {
-            status = make_from_rest(pool, memory_kind, bytes, &buffer, err);
+            status = make_from_rest(pool, memory_kind, bytes, wait_ms, &buffer, err);
         }
     }
     if (status != 0) {
@@ -224,6 +218,12 @@ int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memo
     hvd_refcount_keep(&pool->refcount);
     *out = buffer;
     return 0;
+}
+
+int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
+                        size_t bytes, struct hvd_gpu_buffer **out, struct hvd_error *err)
+{
+    return take_buffer(pool, memory_kind, bytes, long_free_ms, out, err);
 }
 
 static void say_full(struct hvd_gpu_pool *pool, const char *text)
@@ -237,8 +237,11 @@ static void say_full(struct hvd_gpu_pool *pool, const char *text)
 int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
                              struct hvd_gpu_buffer **out, struct hvd_error *err)
 {
+    const bool is_stuck =
+        atomic_load(&pool->frees_late) && !pool->module->await_retired(pool->device, 0);
     struct hvd_error full = {0};
-    int status = hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, bytes, out, &full);
+    int status = take_buffer(pool, HVD_GPU_DEVICE_MEMORY, bytes,
+                             is_stuck ? 0 : short_free_ms, out, &full);
 
     if (status != HVD_ERR_NOMEM) {
         return status == 0 ? 0 : hvd_fail(err, status, "%s", full.text);

@@ -65,13 +65,14 @@ int hvd_gpu_pool_create(const struct hvd_gpu_module *module,
                         struct hvd_error *err);
 
 /* Takes a buffer of at least `bytes` bytes that the device does not use. The caller owns
- * *out. */
+ * *out. If memory is short, waits up to a minute until unused buffers are freed. */
 int hvd_gpu_buffer_take(struct hvd_gpu_pool *pool, enum hvd_gpu_memory_kind memory_kind,
                         size_t bytes, struct hvd_gpu_buffer **out, struct hvd_error *err);
 
 /* Takes memory that NCCL, kernels and copies can use: device memory or, if the device is
  * full, pinned host memory, which they can also access. So a rank that lacks memory still
- * does the same as the others. */
+ * does the same as the others. Waits up to 3 s for unused buffers, and not again while
+ * none of them is freed. */
 int hvd_gpu_buffer_take_near(struct hvd_gpu_pool *pool, size_t bytes,
                              struct hvd_gpu_buffer **out, struct hvd_error *err);
 

@@ -283,6 +283,32 @@ static void test_stuck(void)
     fake_gpu_limit(0, 0);
 }
 
+static void stand_long(void *argument)
+{
+    const struct timespec pause = {.tv_sec = 4};
+
+    nanosleep(&pause, NULL);
+    (void)argument;
+}
+
+/* Memory is short, and the device has work for longer than callers with a substitute
+ * wait. */
+static void test_busy(void)
+{
+    struct hvd_gpu_buffer *unused[] = {take(HVD_GPU_DEVICE_MEMORY, 50 * BYTES),
+                                       take(HVD_GPU_DEVICE_MEMORY, 50 * BYTES)};
+    struct hvd_gpu_buffer *room = NULL;
+
+    fake_gpu_enqueue(other, stand_long, NULL);
+    fake_gpu_limit(1, 0);
+    drop(unused[0]);
+    drop(unused[1]);
+    tap_ok(hvd_gpu_buffer_take(pool, HVD_GPU_DEVICE_MEMORY, 80 * BYTES, &room, NULL) == 0,
+           "a caller without a substitute waits while the device works");
+    hvd_gpu_buffer_drop(room);
+    fake_gpu_limit(0, 0);
+}
+
 /* Makes the k-th call fail, for each k. The error names the failed function, and the
  * caller still owns the buffer. */
 static void test_faults(void)
@@ -341,6 +367,7 @@ int main(int argc, char **argv)
     test_steady();
     test_full();
     test_stuck();
+    test_busy();
     test_faults();
     module->stop(device, 5000);
     hvd_refcount_drop(&pool->refcount);
