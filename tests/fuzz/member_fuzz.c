@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             check(&generation);
             hvd_rendezvous_join_free(generation.cards, generation.size);
         }
-        read_notes();
+        (void)hvd_rendezvous_client_notices();
     }
     hvd_channel_destroy(client.channel);
     client.channel = NULL;
