@@ -10,45 +10,9 @@
 # default 30. START_BY=pmix: start by Slurm's PMIx instead of hvd's service.
 set -euo pipefail
 
-bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cluster=$bench/../cluster/cluster
-[ $# -ge 2 ] || { sed -n '3,11s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2; }
-program=$(realpath "$1")/contrib/bench/scale_ranks
-prefix=$(realpath "$2")
-shift 2
-[ -x "$program" ] || { echo "there is no $program: configure with -Dbench=true" >&2 && exit 1; }
-for layout; do
-    [[ $layout =~ ^[1-9][0-9]*x[1-9][0-9]*$ ]] || {
-        echo "scale.sh: layout '$layout': expected NODESxRANKS, such as 2x4" >&2
-        exit 2
-    }
-done
-library=$(find "$prefix" -name libhvd.so -print -quit)
-[ -n "$library" ] || { echo "scale.sh: there is no libhvd.so in $prefix: run meson install" >&2 && exit 1; }
-library=$(dirname "$library")
-work=$(mktemp -d /var/tmp/hvd-scale.XXXXXX)
-chmod 755 "$work"
-
-# An interrupted `up` removes its part of the cluster before it ends.
-clean_up()
-{
-    trap '' INT TERM HUP
-    [ -z "$up" ] || { kill "$up" 2>/dev/null && wait "$up"; } || :
-    "$cluster" down --dir "$work/cluster" >/dev/null 2>&1 || :
-    rm -rf "$work"
-}
-
-# bring_up ARGUMENT...: runs cluster up in the background, because a signal ends this script at once.
-bring_up()
-{
-    "$cluster" up "$@" >"$work/up" 2>&1 &
-    up=$!
-    wait "$up" || { up= && cat "$work/up" >&2 && exit 1; }
-    up=
-}
-
-up=
-trap clean_up EXIT
+rank_program=scale_ranks
+# shellcheck source=contrib/bench/bench_cluster.sh
+. "$(dirname "$0")/bench_cluster.sh"
 [ $# -gt 0 ] || set -- 16x1 64x1 64x4 64x16
 mpi=none
 [ "${START_BY:-}" = pmix ] && mpi=pmix
@@ -90,7 +54,7 @@ for layout; do
     [ "${layout%x*}" -le "$most" ] || most=${layout%x*}
     last=$layout
 done
-bring_up "$most" --dir "$work/cluster" --sockets 1 --cores 16 --gpus 0 --prefix "$prefix" --wait 300
+bring_up "$most" --sockets 1 --cores 16 --gpus 0 --wait 300
 cp "$program" "$work/cluster/home/"
 chmod a+rx "$work/cluster/home/scale_ranks"
 kill_flag=()

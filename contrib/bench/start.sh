@@ -9,46 +9,10 @@
 # Default: 2x2 4x16. Needs root. ROUNDS=N: number of turns, default 5.
 set -euo pipefail
 
-bench=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-cluster=$bench/../cluster/cluster
-[ $# -ge 2 ] || { sed -n '3,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" && exit 2; }
-program=$(realpath "$1")/contrib/bench/first_allreduce
-prefix=$(realpath "$2")
-shift 2
-[ -x "$program" ] || { echo "there is no $program: configure with -Dbench=true" >&2 && exit 1; }
-for layout; do
-    [[ $layout =~ ^[1-9][0-9]*x[1-9][0-9]*$ ]] || {
-        echo "start.sh: layout '$layout': expected NODESxRANKS, such as 2x4" >&2
-        exit 2
-    }
-done
-library=$(find "$prefix" -name libhvd.so -print -quit)
-[ -n "$library" ] || { echo "start.sh: there is no libhvd.so in $prefix: run meson install" >&2 && exit 1; }
-library=$(dirname "$library")
+rank_program=first_allreduce
+# shellcheck source=contrib/bench/bench_cluster.sh
+. "$(dirname "$0")/bench_cluster.sh"
 rounds=${ROUNDS:-5}
-work=$(mktemp -d /var/tmp/hvd-start.XXXXXX)
-chmod 755 "$work"
-
-# An interrupted `up` removes its part of the cluster before it ends.
-clean_up()
-{
-    trap '' INT TERM HUP
-    [ -z "$up" ] || { kill "$up" 2>/dev/null && wait "$up"; } || :
-    "$cluster" down --dir "$work/cluster" >/dev/null 2>&1 || :
-    rm -rf "$work"
-}
-
-# bring_up ARGUMENT...: runs cluster up in the background, because a signal ends this script at once.
-bring_up()
-{
-    "$cluster" up "$@" >"$work/up" 2>&1 &
-    up=$!
-    wait "$up" || { up= && cat "$work/up" >&2 && exit 1; }
-    up=
-}
-
-up=
-trap clean_up EXIT
 
 now_ms()
 {
@@ -83,8 +47,7 @@ way()
 measure()
 {
     local nodes=${1%x*} ranks=${1#*x} round ways=(none) name
-    bring_up "$nodes" --dir "$work/cluster" --sockets 1 --cores "$((ranks > 4 ? ranks : 4))" --gpus 0 \
-        --prefix "$prefix"
+    bring_up "$nodes" --sockets 1 --cores "$((ranks > 4 ? ranks : 4))" --gpus 0
     ! grep -q 'no PMIx plugin' "$work/up" && ways=(pmix none)
     cp "$program" "$work/cluster/home/"
     chmod a+rx "$work/cluster/home/first_allreduce"
