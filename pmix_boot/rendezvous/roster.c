@@ -363,16 +363,18 @@ int hvd_roster_lose(struct hvd_roster *roster, int id, const char *host, int64_t
     struct hvd_member *member = hvd_roster_find(roster, id);
     const struct hvd_roster_slot lost = {.number = member->slot,
                                          .return_ms = now_ms + HVD_ROSTER_RETURN_MS};
+    bool may_return =
+        roster->rules.is_elastic && roster->generation == 0 && member->slot >= 0;
 
     if (member->round != NULL &&
         hvd_roster_round_lose(member->round, member->rank, host, now_ms)) {
         member->round = NULL;
     }
-    if (!roster->rules.is_elastic || roster->generation > 0 || member->slot < 0 ||
-        (!has_returned(roster, member) && add_slot(&roster->lost, &lost) < 0)) {
-        return hvd_roster_remove(roster, id, host, now_ms);
+    if (may_return &&
+        (has_returned(roster, member) || add_slot(&roster->lost, &lost) == 0)) {
+        return remove_member(roster, member, host, now_ms);
     }
-    return remove_member(roster, member, host, now_ms);
+    return hvd_roster_remove(roster, id, host, now_ms);
 }
 
 int hvd_roster_locate(struct hvd_roster *roster, int rank, const char *host)
